@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from app.admin import crawls
 from app.admin.doctor import Check, Grade, broken
@@ -31,11 +31,16 @@ def listing(engine: Engine, settings: Settings, crawl: str | None = None) -> Arc
     """The segments of a crawl, or of all, counted. Raises InputError for a crawl that does not exist."""
     crawl_id = None if crawl is None else crawls.find(engine, crawl).id
     with db.transaction(engine) as tx:
-        return ArchiveListing(
-            place=str(ArchivePlace(settings.home, settings.archive)),
-            totals=segments.summary(tx, crawl_id),
-            nodes=segments.nodes(tx),
-        )
+        return listed(tx, settings, crawl_id)
+
+
+def listed(tx: Connection, settings: Settings, crawl_id: int | None = None) -> ArchiveListing:
+    """List segments in the caller's transaction."""
+    return ArchiveListing(
+        place=str(ArchivePlace(settings.home, settings.archive)),
+        totals=segments.summary(tx, crawl_id),
+        nodes=segments.nodes(tx),
+    )
 
 
 def check(engine: Engine, settings: Settings, crawl: str | None = None) -> Verification:

@@ -23,7 +23,7 @@ class Look:
     """A moment of a crawl.
 
     queued    URLs queued; MOST_QUEUED stands for that or more
-    failures  (class, requests) of the last minute, the most frequent first
+    failures  (class, requests) of the last minute, and since the crawl's start, the most frequent first
     hosts     some hosts that are being visited, and those that are next; none where the crawl is not active
     stopped   why nothing is fetched: the archive cannot be written
     is_whole  False: not all hosts have been read once, and pages, failed and bytes are too low

@@ -100,6 +100,6 @@ def _show(found: "Verification") -> None:
     answer(f"{looked}: {counted(len(found.flaws), 'flaw') if found.flaws else 'all is well'}")
     if found.without_row:
         records = counted(found.without_row, "record has", "records have")
-        answer(f"{records} no row, as may be: its visit lost its lease, or it is a 304 to what is not kept")
+        answer(f"{records} no row, as may be: a lease was lost, or a 304 is of no kept page")
     if found.elsewhere:
         say(f"{counted(len(found.elsewhere), 'segment is', 'segments are')} on other nodes' disks; verify there")

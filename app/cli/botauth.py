@@ -32,10 +32,12 @@ def keygen(
     path = out if out is not None else _home() / KEY_NAME
     keyid = signing_key.thumbprint(signing_key.create(path).public_key())
     done(keyid, as_json=as_json, keyid=keyid, path=path.absolute())
-    say(f"private key, mode 0600, in {path}: keep it secret; the line above is its thumbprint (keyid)")
+    say("that is its thumbprint (keyid); keep the private key secret:")
+    say(f"  {path.absolute()}")
     say("next, with an origin of yours in place of https://bot.example.org:")
-    say(f"  export TIPTOE_SIGNING_KEY={path.absolute()} TIPTOE_SIGNATURE_AGENT=https://bot.example.org")
-    say("  tiptoe botauth directory --out FOLDER    # its public half, for that origin to show")
+    say(f"  export TIPTOE_SIGNING_KEY={path.absolute()}")
+    say("  export TIPTOE_SIGNATURE_AGENT=https://bot.example.org")
+    say("  tiptoe botauth directory --out FOLDER  # its public half, for that origin")
 
 
 @app.command()

@@ -165,7 +165,8 @@ def _prepare(
     elif prepared.beginning is Beginning.ENDED:
         option = budget_option(crawl)
         raised = f"raise {option}, or " if option else ""
-        say(f"{name}: is finished ({crawl.ending}); {raised}add --again for another round")
+        say(f"{name}: is finished ({crawl.ending})")
+        say(f"  to go on: {raised}add --again for another round")
     return crawl, prepared.beginning is not Beginning.ENDED
 
 

@@ -23,7 +23,7 @@ def show(as_json: AsJson = False) -> None:
     fields = make_sender(settings).fields(Request(url=EXAMPLE))
     show_json(fields) if as_json else facts(fields.items(), indent="")
     if settings.contact is None:
-        say("no public host is contacted without TIPTOE_CONTACT; set it to your mail address or a URL")
+        say("no public host is contacted without TIPTOE_CONTACT, a mail address or a URL")
 
 
 @app.command()

@@ -51,7 +51,7 @@ def _show(found: "SearchResult") -> None:
         answer("")
     answer(_summary(found))
     if found.waiting or not found.is_queued:
-        say(f"{_waiting(found)} not indexed yet; beat does that while workers run, and --wait does it now")
+        say(f"{_waiting(found)} not indexed yet; beat does it in time, --wait at once")
 
 
 def _summary(found: "SearchResult") -> str:

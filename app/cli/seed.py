@@ -100,7 +100,7 @@ def import_(
         added = seeds.add(engine, settings, into, rows, kind=_kind(sitemap))
         order.outcome, order.failed = _outcome(added), added.is_empty
     if added.is_empty:
-        say(f"tiptoe: {file}: contains no valid seed; write one URL per line, such as https://example.org/")
+        say(f"tiptoe: {file}: contains no valid seed; write one URL per line")
     _tell(crawl, added, as_json=as_json)
 
 

@@ -1,4 +1,4 @@
-"""The memory that a process may use, and what is left of it: its container's (cgroup v2), or else the machine's."""
+"""The memory that a process may use, and what is left of it: its container's (cgroup v2, v1), or else the machine's."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -6,6 +6,22 @@ from typing import NamedTuple
 
 CGROUP = Path("/sys/fs/cgroup")
 PROC = Path("/proc")
+
+
+class _Files(NamedTuple):
+    """Where a version of cgroups has the figures of a container. idle: the name of a line in memory.stat."""
+
+    folder: str
+    limit: str
+    used: str
+    idle: str
+
+
+# https://docs.kernel.org/admin-guide/cgroup-v2.html, …/cgroup-v1/memory.html
+_VERSIONS = (
+    _Files("", "memory.max", "memory.current", "inactive_file"),
+    _Files("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
 
 
 class Memory(NamedTuple):
@@ -34,9 +50,11 @@ def _machine(proc: Path) -> Memory | None:
 
 def _container(cgroup: Path) -> Memory | None:
     """A container sees its own group as the root. Its page cache is counted as used; what is idle can be had again."""
-    with suppress(OSError, KeyError, ValueError):
-        limit = int((cgroup / "memory.max").read_text())  # "max": there is none
-        used = int((cgroup / "memory.current").read_text())
-        stat = dict(line.split() for line in (cgroup / "memory.stat").read_text().splitlines())
-        return Memory(limit, max(limit - used + int(stat["inactive_file"]), 0))
+    for files in _VERSIONS:
+        with suppress(OSError, KeyError, ValueError):
+            group = cgroup / files.folder
+            limit = int((group / files.limit).read_text())  # v2 says "max" where there is none, v1 a large number
+            used = int((group / files.used).read_text())
+            stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+            return Memory(limit, max(limit - used + int(stat[files.idle]), 0))
     return None

@@ -65,7 +65,7 @@ def fetched(tx: Connection, *, crawl_id: int, after: int, n: int) -> Slice:
 
 
 def failures(tx: Connection, crawl_id: int) -> list[tuple[str, int]]:
-    """(class, requests) of a crawl's URLs in the last minute, the most frequent first."""
+    """(class, requests) of a crawl's URLs in the last minute, and since its start, the most frequent first."""
     rows = db.run(tx, _sql["failures"], {"crawl_id": crawl_id, "n": NEWEST_REQUESTS})
     return [(row.class_, row.n) for row in rows]
 

@@ -16,16 +16,17 @@ FROM (
 ) AS slice
 
 -- failures: failures of a crawl's URLs by class, among the newest n requests of the last minute
--- Those that crawl_hosts.failed counts.
+-- Those that crawl_hosts.failed counts: with a new round it begins anew, and so does this.
 SELECT coalesce(failure, 'HTTP ' || status, outcome) AS class_, count(*) AS n
 FROM (
-    SELECT crawl_id, kind, outcome, failure, status
+    SELECT crawl_id, started_at, kind, outcome, failure, status
     FROM fetches
     WHERE started_at > statement_timestamp() - interval '1 minute'
     ORDER BY started_at DESC
     LIMIT :n
 ) AS newest
-WHERE crawl_id = :crawl_id AND outcome NOT IN ('page', 'unchanged', 'unsent')
+WHERE crawl_id = :crawl_id AND started_at >= (SELECT active_since FROM crawls WHERE id = :crawl_id)
+  AND outcome NOT IN ('page', 'unchanged', 'unsent')
   AND (kind = 'page' AND outcome NOT IN ('redirect', 'unwanted') OR kind = 'sitemap' AND outcome <> 'not_found')
 GROUP BY class_
 ORDER BY n DESC, class_

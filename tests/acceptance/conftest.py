@@ -140,9 +140,12 @@ def manual(site: Site, pages: int) -> set[str]:
 
 
 @contextmanager
-def celery(env: dict[str, str], folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+def celery(
+    env: dict[str, str], folder: Path, *arguments: str, within: tuple[str, ...] = ()
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run it.   within: the command that it runs under, by exec"""
     with (folder / f"{arguments[0]}.log").open("ab") as log:
-        command = [str(BIN / "celery"), "-A", "app", *arguments]
+        command = [*within, str(BIN / "celery"), "-A", "app", *arguments]
         process = subprocess.Popen(command, env=env, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
             yield process

@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 from sqlalchemy import Engine
 
+from app.admin import crawls
 from app.admin.live import MOST_QUEUED, Live, Round
 from app.model import RestReason
 from app.store.live import EACH_QUEUE, Slice
@@ -90,6 +91,29 @@ def test_rows_that_go_and_come_are_right_after_a_round() -> None:
     assert reading.read(after, 2)["keys"] == 0
 
 
+def fetched(
+    engine: Engine,
+    crawl_id: int,
+    host_id: int,
+    *,
+    kind: str = "page",
+    outcome: str = "server_error",
+    status: int | None = 500,
+) -> None:
+    sql(
+        engine,
+        """INSERT INTO fetches (host_id, crawl_id, visit_id, url_key, url, kind, reason, started_at, ended_at, delay_s,
+                                outcome, status, wire_bytes, body_bytes, truncated, total_ms, conditional, attempt)
+           VALUES (:host, :crawl, 1, '', 'u', :kind, 'new', now(), now(), 1, :outcome, :status, 0, 0, false, 1, false,
+                   1)""",
+        host=host_id,
+        crawl=crawl_id,
+        kind=kind,
+        outcome=outcome,
+        status=status,
+    )
+
+
 def waits(engine: Engine, crawl_id: int) -> list[tuple[str, str | None, str | None]]:
     found = Live(engine, crawl_id, ["host-00"]).look().hosts
     return [(row.host, row.waits_for, row.detail) for row in found]
@@ -160,17 +184,21 @@ def test_failures_of_the_last_minute_are_those_that_are_counted(
     engine: Engine, kind: str, outcome: str, status: int | None, fails: bool
 ) -> None:
     crawl, host_id = make_crawl(engine), make_host(engine)
-    sql(
-        engine,
-        """INSERT INTO fetches (host_id, crawl_id, visit_id, url_key, url, kind, reason, started_at, ended_at, delay_s,
-                                outcome, status, wire_bytes, body_bytes, truncated, total_ms, conditional, attempt)
-           VALUES (:host, :crawl, 1, '', 'u', :kind, 'new', now(), now(), 1, :outcome, :status, 0, 0, false, 1, false,
-                   1)""",
-        host=host_id,
-        crawl=crawl,
-        kind=kind,
-        outcome=outcome,
-        status=status,
-    )
+    fetched(engine, crawl, host_id, kind=kind, outcome=outcome, status=status)
     found = Live(engine, crawl, []).look().failures
     assert found == ([(f"HTTP {status}", 1)] if fails else [])
+
+
+def test_a_round_begins_without_failures(engine: Engine) -> None:
+    """They are of the round, as the count beside them is."""
+    crawl, host_id = make_crawl(engine), make_host(engine)
+    fetched(engine, crawl, host_id)
+    brought(engine, crawl, host_id, 1)
+    live = Live(engine, crawl, [])
+    found = live.look()
+    assert (found.failed, found.failures) == (1, [("HTTP 500", 1)])
+    crawls.go_round(engine, "c")
+    found = live.look()
+    assert (found.failed, found.failures) == (0, [])
+    fetched(engine, crawl, host_id)
+    assert live.look().failures == [("HTTP 500", 1)]

@@ -67,6 +67,7 @@ def test_hosts_that_are_visited_come_first(engine: Engine) -> None:
 
 def test_failures_by_class_of_the_last_minute(engine: Engine) -> None:
     ours, other, host = crawl(engine), crawl(engine, "other"), make_host(engine)
+    sql(engine, "UPDATE crawls SET active_since = now() - interval '1 day'")
     rows = [
         (ours.id, "page", "network", "timeout", None, "1 second"),
         (ours.id, "page", "network", "timeout", None, "2 seconds"),

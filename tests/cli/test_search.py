@@ -100,7 +100,7 @@ def test_it_says_what_is_not_indexed(tiptoe: Tiptoe, site: Site, engine: Engine)
         assert be_alone(tx, "search")  # another process indexes
         ran = tiptoe("search", "docs", "pasta")
     assert ran.out == "0 pages match in docs\n"
-    assert ran.err == "2 pages are not indexed yet; beat does that while workers run, and --wait does it now\n"
+    assert ran.err == "2 pages are not indexed yet; beat does it in time, --wait at once\n"
     assert one(engine, "SELECT count(*) FROM search_queue") == 2
 
 

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
 
 import psycopg
@@ -24,13 +24,17 @@ from app.store.migrate import upgrade
 from tests.faults.waiting import until
 
 TEMPLATE = "faults_template"
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class OwnServer:
-    """One server. Context manager: it runs within, unless a test says otherwise, and is gone after."""
+    """One server. Context manager: it runs within, unless a test says otherwise, and is gone after.
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
+    env: what it finds in its environment besides
+    """
+
+    def __init__(self, server: Server, env: Mapping[str, str] = NOTHING) -> None:
+        self._server, self._env = server, env
         self._recipe = server.prepare(print)
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -44,7 +48,7 @@ class OwnServer:
             recipe = self._recipe
             self._process = spawn(
                 recipe.argv,
-                env=server_environment(os.environ),
+                env={**server_environment(os.environ), **self._env},
                 log_path=Path(recipe.log),
                 death_signal=recipe.stop_signal,
                 user=recipe.user,
@@ -111,9 +115,9 @@ def conf(**settings: str) -> str:
 class OwnPostgres(OwnServer):
     """crash(): `pg_ctl stop -m immediate`. It may have standbys (tests.faults.standby)."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, env: Mapping[str, str] = NOTHING) -> None:
         self._home = open_home(home)
-        super().__init__(Postgres(self._home))
+        super().__init__(Postgres(self._home), env)
         self._databases = 0
         self.configure()
 

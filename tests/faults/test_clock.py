@@ -47,11 +47,15 @@ def by_python(clock: Clock) -> Env:
 
 def by_libfaketime(clock: Clock) -> Env:
     """What the system tells everybody in the process."""
+    return {"PYTHONPATH": os.pathsep.join([str(SKEW), str(ROOT)]), **preloaded(clock)}
+
+
+def preloaded(clock: Clock) -> Env:
+    """The same for a process of any language. What it measures stays right."""
     found = sorted(Path("/usr").glob("lib*/**/faketime/libfaketimeMT.so.1"))
     if not found:
         pytest.skip("libfaketime is not installed (Debian and Ubuntu: the package faketime)")
     return {
-        "PYTHONPATH": os.pathsep.join([str(SKEW), str(ROOT)]),
         "LD_PRELOAD": str(found[0]),
         "FAKETIME_TIMESTAMP_FILE": str(clock.file),
         "FAKETIME_NO_CACHE": "1",

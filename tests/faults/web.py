@@ -24,6 +24,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -35,8 +36,8 @@ from typing import Self
 from app.local.children import spawn, stop
 from bench.delays import Delays
 from tests.authority import Authority
-from tests.faults.waiting import until
-from tests.faults.web_server import html
+from tests.faults.waiting import PATIENCE_S, until
+from tests.faults.web_server import CATCH_UP, html
 
 ROOT = Path(__file__).parents[2]
 NETWORK = "127.0.0.0/8"
@@ -139,6 +140,13 @@ class Web:
         """Forget all rules."""
         self._rules.clear()
         self._write_rules()
+
+    def catch_up(self) -> None:
+        """Returns when all that has reached the web by now is in its log: it reads connections in the order in which
+        they have something to say."""
+        with socket.create_connection((self.addresses[0], self.port), timeout=PATIENCE_S) as probe:  # it speaks no TLS
+            probe.sendall(CATCH_UP + b"HTTP/1.1\r\n\r\n")
+            assert probe.recv(1)
 
     def lines(self) -> list[Line]:
         """In the order the requests began."""

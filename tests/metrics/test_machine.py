@@ -20,16 +20,33 @@ GROUPS = [
 ]
 
 
-@pytest.mark.parametrize(("group", "found"), GROUPS)
+UNLIMITED = (f"{2**63 - 4096}", 300 * MIB, 0)  # as v1 says it
+V2, V1 = (
+    ("", "memory.max", "memory.current", ""),
+    ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),
+)
+
+
+@pytest.mark.parametrize(
+    ("version", "group", "found"),
+    [
+        *((V2, group, found) for group, found in GROUPS),
+        *((V1, group, found) for group, found in GROUPS if group is None or group[0] != "max"),
+        (V1, UNLIMITED, MACHINE),
+    ],
+)
 def test_the_container_decides_where_it_is_smaller(
-    tmp_path: Path, group: tuple[str, int, int] | None, found: Memory
+    tmp_path: Path, version: tuple[str, str, str, str], group: tuple[str, int, int] | None, found: Memory
 ) -> None:
     (tmp_path / "meminfo").write_text(MEMINFO)
     if group is not None:
         limit, current, inactive = group
-        (tmp_path / "memory.max").write_text(f"{limit}\n")
-        (tmp_path / "memory.current").write_text(f"{current}\n")
-        (tmp_path / "memory.stat").write_text(f"anon 5\ninactive_file {inactive}\nfile 7\n")
+        folder, limit_name, current_name, total = version
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / limit_name).write_text(f"{limit}\n")
+        (tmp_path / folder / current_name).write_text(f"{current}\n")
+        stat = f"anon 5\ninactive_file 1\n{total}inactive_file {inactive}\nfile 7\n"
+        (tmp_path / folder / "memory.stat").write_text(stat)
     assert memory(tmp_path, tmp_path) == found
 
 

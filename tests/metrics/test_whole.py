@@ -4,127 +4,27 @@ What it then knows is what the sites' own logs say; every panel has something to
 """
 
 import itertools
-import os
 import re
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from typing import Any
 
 import pytest
-from sqlalchemy import Engine
 
 from app.admin import crawls, edit, seeds
-from app.config import Settings, load
-from app.crawl.state.setup import make_engine
 from app.metrics.dashboard import ROWS
 from app.model.crawl import CrawlChange, CrawlSpec
-from tests.acceptance.conftest import celery, manual, until
-from tests.acceptance.test_fleet import free_port
+from tests.acceptance.conftest import manual, until
 from tests.crawl.web import Answer, Page, Site, Web, html
 from tests.faults.valve import Valve
-from tests.metrics.prometheus import Prometheus, needs_prometheus, run_prometheus
+from tests.metrics.prometheus import needs_prometheus
+from tests.metrics.watched import Watched
 from tests.store.rows import sql
 
 pytestmark = [pytest.mark.acceptance, needs_prometheus]
 PANELS = [panel for _, row in ROWS for panel in row]
 RESERVE = str(2**60)  # bytes: more than a disk has
-DEEP = """INSERT INTO urls (host_id, crawl_id, key, url, state, lane, score, depth)
-          SELECT (SELECT id FROM hosts WHERE name = 'deep.test'), (SELECT max(id) FROM crawls),
-                 sha256(convert_to('deep' || n, 'UTF8')), 'http://deep.test/' || n, 'queued', 1, 1, 1
-          FROM generate_series(1, 300000) AS n"""
+DEEP = 200_000  # URLs, of which the figure is a sample's estimate
 OF_EXACT = """SELECT sum(pages) AS pages FROM crawl_hosts
               WHERE crawl_id = (SELECT id FROM crawls WHERE name = 'exact')"""
-TOO_SOON = """INSERT INTO fetches (host_id, visit_id, url_key, url, kind, reason, started_at, ended_at, delay_s,
-                                   outcome, wire_bytes, body_bytes, truncated, total_ms, conditional, attempt)
-              SELECT 1000000, 0, 'k', 'http://soon.test/', 'page', 'new', at, at + interval '0.1 s', 5,
-                     'page', 0, 0, false, 1, false, 1
-              FROM (SELECT clock_timestamp() - n * interval '1 s' AS at FROM generate_series(1, 2) AS n) AS moments"""
-
-
-class Watched:
-    """A fleet, its Prometheus and its sites."""
-
-    def __init__(self, folder: Path, env: dict[str, str], settings: Settings, engine: Engine) -> None:
-        self.folder, self.env, self.settings, self.engine = folder, env, settings, engine
-        self.stack = ExitStack()
-        self.web: subprocess.Popen[bytes]
-        self.prometheus: Prometheus
-
-    def celery(self, *arguments: str, **env: str) -> subprocess.Popen[bytes]:
-        return self.stack.enter_context(celery({**self.env, **env}, self.folder, *arguments))
-
-    def worker(self, name: str, **env: str) -> subprocess.Popen[bytes]:
-        return self.celery("worker", "--hostname", f"{name}@test", "--concurrency", "8", **env)
-
-    def beat(self) -> subprocess.Popen[bytes]:
-        return self.celery("beat", "--pidfile=")
-
-    def serve(self, **env: str) -> None:
-        self.web = self.stack.enter_context(tiptoe_web({**self.env, **env}, self.folder))
-
-    def crawl(self, name: str, sites: list[Site], **spec: Any) -> None:
-        crawl = crawls.create(self.engine, name, CrawlSpec(**spec))
-        seeds.add(self.engine, self.settings, crawl, [site.url("/") for site in sites])
-
-    def until_finished(self, name: str) -> None:
-        until(lambda: crawls.find(self.engine, name).state == "finished", f"{name} ends")
-
-    def until_firing(self, *names: str) -> None:
-        until(lambda: set(names) <= self.prometheus.firing(), f"{names} fire; they do: {self.prometheus.firing()}")
-
-    def until_quiet(self, *names: str) -> None:
-        until(lambda: not set(names) & self.prometheus.firing(), f"{names} clear")
-
-
-@contextmanager
-def tiptoe_web(env: dict[str, str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    with (folder / "web.log").open("ab") as log:
-        process = subprocess.Popen([sys.executable, "-m", "app.web"], env=env, stdout=log, stderr=log)
-        try:
-            yield process
-        finally:
-            process.terminate()
-            process.wait(30)
-
-
-@pytest.fixture
-def web() -> Iterator[Web]:
-    with Web() as small:
-        yield small
-
-
-@pytest.fixture
-def watched(database_url: str, broker_url: str, tmp_path: Path) -> Iterator[Watched]:
-    port = free_port()
-    own = {
-        "TIPTOE_DATABASE_URL": database_url,
-        "TIPTOE_BROKER_URL": broker_url,
-        "TIPTOE_ALLOW_NETWORKS": "127.0.0.0/8",
-        "TIPTOE_DEFAULT_DELAY_S": "0.1",
-        "TIPTOE_BACKOFF_BASE_S": "0.1",
-        "TIPTOE_CONSTANT_BACKOFF_MAX_S": "0.2",
-        "TIPTOE_CONSTANT_BREAKER_BASE_S": "0.2",
-        "TIPTOE_CONSTANT_BREAKER_MAX_S": "0.2",
-        "TIPTOE_ADAPTIVE_LEVEL_MAX": "0",
-        "TIPTOE_LATENCY_FACTOR": "0",
-        "TIPTOE_ATTEMPTS_MAX": "1",
-        "TIPTOE_OFFER_S": "2",
-        "TIPTOE_HOME": str(tmp_path / "home"),
-        "TIPTOE_METRICS": "127.0.0.1:0",
-        "TIPTOE_WEB_LISTEN": f"127.0.0.1:{port}",
-    }
-    env = {**os.environ, **own}
-    settings = load(database_url=database_url, allow_networks="127.0.0.0/8", default_delay_s=0.1)
-    made = Watched(tmp_path, env, settings, make_engine(settings))
-    with made.stack:
-        made.serve()
-        made.prometheus = made.stack.enter_context(run_prometheus(tmp_path, f"127.0.0.1:{port}"))
-        yield made
-    made.engine.dispose()
 
 
 def too_many_at_first() -> Page:
@@ -196,7 +96,7 @@ def test_alerts_fire_by_their_causes_and_clear(watched: Watched, web: Web) -> No
     site = web.site()
     manual(site, 3)
     beat, worker = watched.beat(), watched.worker("w1")
-    watched.celery("worker", "--hostname", "r1@test", "-Q", "render")  # it crawls nothing, whoever else is gone
+    watched.renderer("r1")
     prometheus = watched.prometheus
     until(lambda: prometheus.number('count by (role) (up{role="render"} == 1)') == 1, "a renderer is scraped")
     until(lambda: prometheus.number('count(up{job="tiptoe"} == 1)') == 3, "a worker and beat are scraped")
@@ -208,20 +108,14 @@ def test_alerts_fire_by_their_causes_and_clear(watched: Watched, web: Web) -> No
     beat.send_signal(signal.SIGKILL)
     worker.send_signal(signal.SIGKILL)
     watched.until_firing("TiptoeBeatSilent", "TiptoeWorkersSilent")
-    sql(watched.engine, TOO_SOON)
-    watched.until_firing("TiptoePolitenessViolated")
-    sql(watched.engine, "DELETE FROM fetches WHERE host_id = 1000000")
-    sql(
-        watched.engine, "INSERT INTO hosts (name, queue, delay_s, next_fetch_at) VALUES ('deep.test', 'none', 1, now())"
-    )
-    watched.crawl("deep", [])
-    sql(watched.engine, DEEP)
+    deep = crawls.create(watched.engine, "deep", CrawlSpec())
+    seeds.add(watched.engine, watched.settings, deep, (site.url(f"/{number}") for number in range(DEEP)))
     watched.until_firing("TiptoeQueueDeep")
-    sql(watched.engine, "DELETE FROM urls WHERE url LIKE 'http://deep.test/%'")
 
     watched.beat()
     full = watched.worker("w2", TIPTOE_CONSTANT_ARCHIVE_RESERVE_BYTES=RESERVE)
-    watched.until_quiet("TiptoeBeatSilent", "TiptoeWorkersSilent", "TiptoePolitenessViolated", "TiptoeQueueDeep")
+    watched.until_quiet("TiptoeBeatSilent", "TiptoeWorkersSilent", "TiptoeQueueDeep")
+    crawls.finish(watched.engine, "deep")
     manual(again := web.site(), 3)
     watched.crawl("again", [again])
     watched.until_firing("TiptoeArchiveStopped")
@@ -232,11 +126,7 @@ def test_alerts_fire_by_their_causes_and_clear(watched: Watched, web: Web) -> No
     assert re.search(r"archive\.stopped", (watched.folder / "worker.log").read_text())
 
 
-LATE = """INSERT INTO hosts (name, queue, delay_s, next_fetch_at)
-          VALUES ('late.test', 'host-00', 1, now() - interval '2 min')"""
-
-
-def test_alerts_of_processes_that_hang_or_are_away_fire_and_clear(watched: Watched) -> None:
+def test_alerts_of_processes_that_hang_or_are_away_fire_and_clear(watched: Watched, web: Web) -> None:
     worker, beat = watched.worker("w1"), watched.beat()
     prometheus = watched.prometheus
     until(lambda: prometheus.number('count(up{job="tiptoe"} == 1)') == 2, "a worker and beat are scraped")
@@ -259,8 +149,9 @@ def test_alerts_of_processes_that_hang_or_are_away_fire_and_clear(watched: Watch
 
     for process in (beat, worker):  # nobody is left to claim a host that is due
         process.send_signal(signal.SIGKILL)
-    sql(watched.engine, LATE)
-    watched.until_firing("TiptoeDispatchLate")
+    manual(site := web.site(), 3)
+    watched.crawl("late", [site])
+    watched.until_firing("TiptoeDispatchLate")  # a minute later
     watched.worker("w2")
     watched.beat()
     watched.until_quiet("TiptoeDispatchLate")

@@ -1,11 +1,12 @@
 """Every page opens, says what is there, and shows nothing of a site's as markup."""
 
 import re
+import threading
 from html import unescape
 from html.parser import HTMLParser
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine, event
 from starlette.routing import Route
 
 from app.web.routes import routes
@@ -188,3 +189,19 @@ def test_a_capture_leads_from_the_document_to_its_answer_and_back(browser: Brows
     (again, is_document, _), (_, is_answer, _) = choice.findall(shown)
     assert (again, bool(is_document), bool(is_answer)) == (document, False, True)
     assert document in browser.get(f"/url?u={app_site.url('/')}").text, "the list of captures leads there"
+
+
+def test_the_fleet_is_read_in_one_transaction(crawled: Engine, browser: Browser) -> None:
+    """What hosts wait for was counted a moment ago."""
+    assert browser.get("/fleet").ok
+    begun: list[str] = []
+
+    def note(_: Connection) -> None:
+        begun.append(threading.current_thread().name)
+
+    event.listen(crawled, "begin", note)
+    try:
+        assert browser.get("/fleet").ok
+    finally:
+        event.remove(crawled, "begin", note)
+    assert len([name for name in begun if name != "checks"]) == 1

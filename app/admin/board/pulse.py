@@ -127,14 +127,19 @@ class PulseWatch:
 
         Raises ServiceError.
         """
-        with self._lock, db.transaction(self.engine) as tx:
-            self._ask_what_hosts_wait_for(tx)
+        with self._lock:
+            if self._is_count_old():
+                with db.transaction(self.engine) as tx:
+                    self._ask_what_hosts_wait_for(tx)
             return self._waits
 
     def _ask_what_hosts_wait_for(self, tx: Connection) -> None:
-        if time.monotonic() - self._waits_at >= WAITS_EVERY_S:
+        if self._is_count_old():
             self._waits = hosts.waits(tx, most=WAITS_MOST)
             self._waits_at = time.monotonic()
+
+    def _is_count_old(self) -> bool:
+        return time.monotonic() - self._waits_at >= WAITS_EVERY_S
 
     def _crawl(self, tx: Connection, line: CrawlLine, rate: Rate, running: int, stopped: str | None) -> CrawlNow:
         got, is_whole = self._got(tx, line)

@@ -18,7 +18,8 @@ def show(request: Request) -> Response:
         workers = board.workers(tx, VISITS)
         offers = hosts.offers_outstanding(tx)
         sizes = board.sizes(tx)
-    waits, percent = shared.watch.waits()
+        segments = archive.listed(tx, shared.settings)
+    waits, percent = shared.watch.waits()  # not within: it waits for who looks, and would hold a connection meanwhile
     return page(
         request,
         "fleet.html",
@@ -29,5 +30,5 @@ def show(request: Request) -> Response:
         waits=waits,
         percent=percent,
         sizes=sizes,
-        archive=archive.listing(shared.engine, shared.settings),
+        archive=segments,
     )
