@@ -33,7 +33,7 @@ demo: $(VENV)/local.stamp ## crawl a small web on this machine for two minutes, 
 TWO = $(BIN)/python -m pytest -q -n 2 --dist worksteal
 TESTS = $(BIN)/python -m pytest -q -n 3 --dist worksteal -m 'not faults and (not acceptance or smoke)'
 WHOLE = 'faults or (acceptance and not smoke)'
-ROOMS = $(addprefix tests/,faults acceptance archive browser extract face hostile local metrics render runtime web workers)
+ROOMS = $(addprefix tests/,faults acceptance archive beat browser extract face hostile local metrics parse render runtime web workers)
 
 # Tests start a hundred processes of Python: without bytecode each of them would compile all of Tiptoe again.
 test check coverage faults-quick faults: export PYTHONDONTWRITEBYTECODE :=

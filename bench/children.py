@@ -11,6 +11,7 @@ from pathlib import Path
 from bench.report import BenchError
 
 Child = subprocess.Popen[str]
+TERM_S = 20.0
 
 
 @contextmanager
@@ -31,10 +32,24 @@ def group(
     try:
         yield child
     finally:
-        if child.poll() is None:
-            with suppress(subprocess.TimeoutExpired):
-                os.killpg(child.pid, signal.SIGTERM)
-                child.wait(20)
+        if is_running(child):
+            os.killpg(child.pid, signal.SIGTERM)
+            end = time.monotonic() + TERM_S
+            while is_running(child) and time.monotonic() < end:
+                time.sleep(0.1)
+        take_leave(child)
+
+
+def is_running(child: Child) -> bool:
+    """Whether it has yet to end. Nobody waits for it here, so that its number, and its group's, stay its own."""
+    if child.returncode is not None:
+        return False
+    return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+
+
+def take_leave(child: Child) -> None:
+    """Kill what is left of its group, and take its exit code; after that its number may be somebody else's."""
+    if child.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
         child.wait()
@@ -43,11 +58,13 @@ def group(
 def wait(children: Sequence[Child], timeout_s: float, tick: Callable[[], None] = lambda: None) -> None:
     """Until all have ended, calling tick every half second. Raises BenchError after the timeout."""
     end = time.monotonic() + timeout_s
-    while any(child.poll() is None for child in children):
+    while any(map(is_running, children)):
         if time.monotonic() > end:
             raise BenchError(f"not done after {timeout_s:.0f} s")
         tick()
         time.sleep(0.5)
+    for child in children:
+        take_leave(child)
 
 
 def tail(log: Path, lines: int = 5) -> str:

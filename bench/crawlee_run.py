@@ -16,7 +16,7 @@ from pathlib import Path
 
 from app.local.services import start_postgres
 from bench import tiptoe
-from bench.children import group, tail
+from bench.children import group, is_running, tail, take_leave
 from bench.report import ROOT, BenchError
 
 HOME = ROOT / "bench" / ".venv-crawlee"
@@ -80,9 +80,11 @@ def run(seeds: list[str], limit_s: float = LIMIT_S, *, overrides: dict[str, obje
             for n, log in enumerate(logs)
         ]
         end = time.monotonic() + limit_s
-        while time.monotonic() < end and any(child.poll() is None for child in children):
+        while time.monotonic() < end and any(map(is_running, children)):
             time.sleep(0.5)
         for child, log in zip(children, logs, strict=True):
+            if not is_running(child):
+                take_leave(child)
             if child.returncode:
                 raise BenchError(f"crawlee failed: {tail(log)}")
         return all(child.returncode == 0 for child in children)

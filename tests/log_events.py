@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,8 +19,13 @@ class LogCall(NamedTuple):
     place: str
 
 
-def calls() -> Iterator[LogCall]:
+@cache
+def calls() -> tuple[LogCall, ...]:
     """Each call of `_log.LEVEL(event, field=…)` in `app` and `workers`."""
+    return tuple(_calls())
+
+
+def _calls() -> Iterator[LogCall]:
     for path in sorted(path for room in ("app", "workers") for path in (ROOT / room).rglob("*.py")):
         source = path.read_text()
         for node in ast.walk(ast.parse(source)) if "log" in source else ():

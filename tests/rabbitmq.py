@@ -9,15 +9,17 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event, Thread
 
 import pytest
+
+from app.local.children import spawn, stop
+from tests.faults.waiting import until
 
 # Debian's command in PATH is a wrapper that changes the user; the script of the package does not.
 SCRIPTS = Path("/usr/lib/rabbitmq")
 LOG = "rabbitmq.log"
 STARTED = b"Server startup complete"
-START_S = 90.0
+START_S, STOP_S = 90.0, 60.0
 
 
 def script() -> Path | None:
@@ -39,27 +41,24 @@ class Node:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        self._process = subprocess.Popen(
-            [self._server],
-            env=self.env,
-            cwd=self._folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        _wait_until_started(self._process, self._folder / LOG)
+        """Returns when it answers."""
+        log = self._folder / LOG
+        log.touch()
+        starts = log.read_bytes().count(STARTED)
+        self._process = node = _spawned(self._server, self.env, log)
+        until(lambda: log.read_bytes().count(STARTED) > starts or node.poll() is not None, "RabbitMQ starts", START_S)
+        said = log.read_bytes()
+        assert said.count(STARTED) > starts, f"RabbitMQ did not start:\n{said[-2000:].decode(errors='replace')}"
 
     def stop(self) -> None:
-        """In good order, if it runs: the script ends the node, and then itself."""
+        """In good order, if it runs."""
         if self._process is not None:
-            self._process.terminate()
-            self._process.wait(60)
+            stop(self._process, signal=signal.SIGTERM, timeout_s=STOP_S)
 
     def kill(self) -> None:
-        """Script and node at once, as a machine that loses its power."""
+        """As a machine that loses its power."""
         assert self._process is not None
-        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.kill()
         self._process.wait(10)
 
 
@@ -72,7 +71,7 @@ def run(folder: Path) -> Iterator[Node]:
     (names_port,) = _free_ports(1)
     node = Node(server, folder, names_port=names_port)
     # The server would start a name server that outlives it.
-    name_server = subprocess.Popen([names, "-port", str(names_port), "-address", "127.0.0.1"], env=node.env)
+    name_server = _spawned(names, node.env, folder / "names.log", "-port", str(names_port), "-address", "127.0.0.1")
     try:
         try:
             node.start()
@@ -80,8 +79,7 @@ def run(folder: Path) -> Iterator[Node]:
         finally:
             node.stop()
     finally:
-        name_server.terminate()
-        name_server.wait(10)
+        stop(name_server, signal=signal.SIGTERM, timeout_s=STOP_S)
 
 
 def _environment(folder: Path, *, port: int, names_port: int, nodes_port: int) -> dict[str, str]:
@@ -95,32 +93,19 @@ def _environment(folder: Path, *, port: int, names_port: int, nodes_port: int) -
         "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
         "RABBITMQ_NODE_PORT": str(port),
         "RABBITMQ_DIST_PORT": str(nodes_port),
-        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}",
+        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1} +sbwt none +S 1:1",
         "RABBITMQ_MNESIA_BASE": str(folder / "data"),
         "RABBITMQ_LOGS": "-",
         "RABBITMQ_CONFIG_FILE": str(folder / "none"),
         "RABBITMQ_CONF_ENV_FILE": "/dev/null",
         "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "plugins"),
+        "RUNNING_UNDER_SYSTEMD": "true",  # the script becomes the node: our death would not be passed on by it
     }
 
 
-def _wait_until_started(broker: "subprocess.Popen[bytes]", log: Path) -> None:
-    """Until it says so, or ends. What it says goes on into the file: it would wait where nobody read it."""
-    started = Event()
-
-    def read() -> None:
-        assert broker.stdout is not None
-        with log.open("wb", buffering=0) as file:
-            for line in broker.stdout:
-                file.write(line)
-                if STARTED in line:
-                    started.set()
-        started.set()
-
-    Thread(target=read, name="rabbitmq log", daemon=True).start()
-    started.wait(START_S)
-    said = log.read_bytes()
-    assert STARTED in said, f"RabbitMQ did not start:\n{said[-2000:].decode(errors='replace')}"
+def _spawned(program: str | Path, env: dict[str, str], log: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    """A process that is killed when we are."""
+    return spawn([str(program), *arguments], env=env, log_path=log, death_signal=signal.SIGKILL, cwd=log.parent)
 
 
 def _free_ports(n: int) -> list[int]:

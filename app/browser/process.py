@@ -2,7 +2,6 @@
 
 import os
 import queue
-import signal
 import subprocess
 import tempfile
 import time
@@ -91,8 +90,7 @@ class BrowserProcess:
         """End the browser at once, with all that it started, and free what it held here. A second time does nothing."""
         if self._said.closed:
             return
-        with suppress(ProcessLookupError):
-            os.kill(self._process.pid, signal.SIGKILL)  # its namespace's first process dies of it
+        self._process.kill()  # its namespace's first process dies of it; after a wait the number is another's
         self._process.wait()
         assert self._process.stdin is not None
         self._process.stdin.close()

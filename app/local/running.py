@@ -90,6 +90,8 @@ def _bring_up(server: Server, home: Home, keeper_path: Path, log: Log) -> subpro
             if _wait_ready(server, partial(is_held, keeper_path), log):
                 return None
             continue
+        with contextlib.suppress(FileNotFoundError):  # a new keeper holds the lock before it signs in
+            os.truncate(keeper_path, 0)  # and the number of the last one may be somebody else's by now
         keeper = _launch(server.prepare(log))
         if _wait_ready(server, partial(_runs, keeper), log):
             server.furnish()

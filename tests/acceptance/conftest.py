@@ -102,6 +102,7 @@ def until(condition: Callable[[], bool], what: str) -> None:
 
 
 def kill_group(process: subprocess.Popen[str]) -> None:
+    assert process.poll() is None, "of one that has ended the number may be somebody else's by now"
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
 

@@ -4,6 +4,8 @@ the broker itself may die."""
 import os
 import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,6 +22,7 @@ from app.store import db, fetches
 from tests import rabbitmq
 from tests.acceptance.conftest import celery, manual, until
 from tests.crawl.web import Web
+from tests.local.served import processes_in
 
 pytestmark = pytest.mark.acceptance
 DELAY_S = 0.1
@@ -151,3 +154,32 @@ def has_both(url: str) -> bool:
             return consumers(url) == {2}
         except connection.channel_errors:
             return False  # a queue is not there yet
+
+
+OWNER = """
+import sys
+from pathlib import Path
+from tests import rabbitmq
+with rabbitmq.run(Path(sys.argv[1])) as node:
+    print("runs", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_it_does_not_outlive_tests_that_are_killed(reachable_tmp: Path) -> None:
+    if rabbitmq.script() is None:
+        pytest.skip("RabbitMQ is not installed")
+    folder = reachable_tmp / "rabbitmq-killed"
+    folder.mkdir()
+    with subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(folder)],
+        cwd=Path(__file__).parents[2],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == "runs\n"
+        assert len(processes_in(folder)) >= 2, "the node and the name server"
+        owner.kill()
+    until(lambda: not processes_in(folder), "nothing is left")

@@ -4,11 +4,14 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import obstore
 import pytest
-from moto.server import ThreadedMotoServer
 from obstore.store import S3Store
+
+if TYPE_CHECKING:
+    from moto.server import ThreadedMotoServer
 
 BUCKET = "tiptoe-archive"
 KEYS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1"}
@@ -29,6 +32,8 @@ class ObjectStore:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
+        from moto.server import ThreadedMotoServer  # a quarter of a second, which most processes of the tests can spare
+
         self._server = ThreadedMotoServer(ip_address="127.0.0.1", port=self.port, verbose=False)
         self._server.start()
 

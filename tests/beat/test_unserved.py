@@ -73,6 +73,7 @@ def visits_a_round(engine: Engine, dead: int) -> float:
     return visited / ROUNDS
 
 
+@pytest.mark.faults
 def test_the_rest_of_the_fleet_keeps_its_rate(engine: Engine) -> None:
     with_all = visits_a_round(engine, 0)
     assert with_all == SETTINGS.offers_max

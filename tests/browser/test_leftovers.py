@@ -103,3 +103,16 @@ def test_nothing_is_left_of_a_launcher_that_is_killed(chromium: Chromium) -> Non
     until(lambda: not any(map(is_running, pids)), "nothing is left")
     browser.kill()
     assert not browser.is_alive
+
+
+def test_a_launcher_that_was_waited_for_is_not_killed_by_its_number(
+    chromium: Chromium, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process may have the number by then."""
+    browser = BrowserProcess(chromium.path)
+    os.kill(browser.pid, signal.SIGKILL)
+    until(lambda: not browser.is_alive, "it has ended, and was waited for")
+    killed: list[int] = []
+    monkeypatch.setattr(os, "kill", lambda pid, _: killed.append(pid))
+    browser.kill()
+    assert killed == []

@@ -56,8 +56,9 @@ class Child:
         return self.process.poll() is None
 
     def kill(self) -> None:
-        """kill -9 of its whole group."""
+        """kill -9 of its whole group. Of one that ended by itself the number may be somebody else's by now."""
         self.is_dismissed = True
+        assert self.is_alive, f"{self.name} has ended: see {self.log}"
         os.killpg(self.pid, signal.SIGKILL)
         self.process.wait()
 

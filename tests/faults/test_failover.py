@@ -82,7 +82,7 @@ def test_ft40_restore(make_rig: MakeRig, is_in_place: bool) -> None:
             rig.postgres.drop_database(rig.database_url)
             rig.postgres.create_database(rig.database_url.rpartition("/")[2], None)
         else:
-            for child in rig.fleet.children:
+            for child in [each for each in rig.fleet.children if each.is_alive]:
                 child.kill()
             rig.move(rig.postgres.create_database(f"restored_{time.monotonic_ns()}", None))
         program(rig, "pg_restore", "--single-transaction", f"--dbname={rig.database_url}", str(dump))

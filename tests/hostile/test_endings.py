@@ -252,6 +252,7 @@ def test_links_after_an_absurd_tag_are_found(make: Callable[..., Worker], origin
 # --- all of them ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.faults
 def test_all_at_once_do_not_keep_us_from_a_healthy_host(hurry: Callable[..., Worker], origin: HostileOrigin) -> None:
     worker = hurry(request_s=1.5, robots_s=1.5)
     bad = [origin.add(row[0]) for row in PAGES if row[0] != "healthy"]

@@ -26,6 +26,7 @@ AMPLE_S = 60.0
 
 
 Make = Callable[..., Readers]
+Pids = Callable[[], set[int]]
 
 
 @pytest.fixture
@@ -92,6 +93,7 @@ def test_a_sitemap_is_read_as_it_is_here(lasting: Readers, body: bytes) -> None:
     assert (found.kind, found.problem, found.entries) == (here.kind, here.problem, here.entries)
 
 
+@pytest.mark.faults
 def test_a_sitemap_as_long_as_they_come_is_read(make: Make) -> None:
     lines = b"".join(b"http://a.test/%05d/%s\n" % (number, b"x" * 900) for number in range(50_000))
     found = make(deadline_s=AMPLE_S).sitemap(BytesIO(lines), within_s=AMPLE_S)
@@ -117,6 +119,7 @@ DEATHS = [
 ]
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(("deed", "cause", "is_proof"), DEATHS)
 def test_a_death_has_its_cause_and_the_next_page_is_read(
     make: Make, monkeypatch: pytest.MonkeyPatch, deed: str, cause: str, is_proof: bool
@@ -142,12 +145,14 @@ def test_where_it_died_is_told(readers: Readers) -> None:
     assert "charset.py" in found.said
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("deed", ["abort", "sleep"])
 def test_a_sitemap_can_be_poison_too(readers: Readers, deed: str) -> None:
     found = readers.sitemap(BytesIO(f"<urlset><!-- POISON:{deed} --></urlset>".encode()), within_s=AMPLE_S)
     assert isinstance(found, Death)
 
 
+@pytest.mark.faults
 def test_memory_that_libxml2_lacks_is_told(make: Make) -> None:
     """It says so as if the markup were at fault, and the page would be taken for an empty one."""
     found = read(make(memory_bytes=100 * 1024 * 1024, deadline_s=AMPLE_S), "<p>x" * 400_000)
@@ -182,22 +187,22 @@ def test_one_that_lies_is_not_believed(make: Make) -> None:
 # --- how many there are -----------------------------------------------------------------------------------------
 
 
-def test_none_runs_before_it_is_needed(readers: Readers) -> None:
-    assert reader_pids() == set()
+def test_none_runs_before_it_is_needed(readers: Readers, own_readers: Pids) -> None:
+    assert own_readers() == set()
 
 
-def test_one_reads_page_after_page_and_is_renewed(make: Make) -> None:
+def test_one_reads_page_after_page_and_is_renewed(make: Make, own_readers: Pids) -> None:
     readers, seen = make(patience=100.0), []
     for _ in range(PAGES_MOST + 1):
         read(readers, "<p>x")
-        seen.append(frozenset(reader_pids()))
+        seen.append(frozenset(own_readers()))
     assert all(len(pids) == 1 for pids in seen[: PAGES_MOST - 1])
     assert len(set(seen[: PAGES_MOST - 1])) == 1
     assert seen[PAGES_MOST - 1] == frozenset(), "it has read enough"
     assert seen[PAGES_MOST] != seen[0]
 
 
-def test_threads_wait_for_each_other(readers: Readers) -> None:
+def test_threads_wait_for_each_other(readers: Readers, own_readers: Pids) -> None:
     found: list[object] = []
     threads = [threading.Thread(target=lambda: found.append(read(readers, "<p>x"))) for _ in range(12)]
     for thread in threads:
@@ -205,19 +210,19 @@ def test_threads_wait_for_each_other(readers: Readers) -> None:
     for thread in threads:
         thread.join()
     assert found == [html.read(b"<p>x", **options())] * 12
-    assert 1 <= len(reader_pids()) <= 2
+    assert 1 <= len(own_readers()) <= 2
 
 
 def test_who_waits_too_long_is_told(make: Make) -> None:
     assert read(make(most=0), "<p>x", within_s=0.2) == "busy"
 
 
-def test_where_starting_one_takes_all_the_time_the_next_finds_it_ready(readers: Readers) -> None:
+def test_where_starting_one_takes_all_the_time_the_next_finds_it_ready(readers: Readers, own_readers: Pids) -> None:
     assert read(readers, "<p>x", within_s=0.01) == "busy"
-    started = reader_pids()
+    started = own_readers()
     assert len(started) == 1
     assert read(readers, "<p>x") == html.read(b"<p>x", **options())
-    assert reader_pids() == started
+    assert own_readers() == started
 
 
 @pytest.mark.parametrize("argv", [("/nonexistent/python",), ("false",), (sys.executable, "-c", "print('hello')")])
@@ -227,21 +232,21 @@ def test_where_none_can_be_started_it_is_no_documents_fault(make: Make, argv: tu
     assert readers.sitemap(BytesIO(b"<urlset/>"), within_s=AMPLE_S) == "none"
 
 
-def test_a_document_that_was_read_in_time_has_no_deadline_any_more(make: Make) -> None:
+def test_a_document_that_was_read_in_time_has_no_deadline_any_more(make: Make, own_readers: Pids) -> None:
     readers = make(deadline_s=1.0, patience=1.0)
     read(readers, "<p>x")
-    before = reader_pids()
+    before = own_readers()
     last(1.2)
-    assert {pid for pid in reader_pids() if _state(pid) != "Z"} == before
+    assert {pid for pid in own_readers() if _state(pid) != "Z"} == before
 
 
-def test_one_that_ended_while_it_was_idle_is_replaced(readers: Readers) -> None:
+def test_one_that_ended_while_it_was_idle_is_replaced(readers: Readers, own_readers: Pids) -> None:
     read(readers, "<p>x")
-    (pid,) = reader_pids()
+    (pid,) = own_readers()
     os.kill(pid, signal.SIGKILL)
     until(lambda: _state(pid) == "Z", "it is dead")
     assert read(readers, "<p>x") == html.read(b"<p>x", **options())
-    assert pid not in reader_pids()
+    assert pid not in own_readers()
 
 
 PARENT = f"""
@@ -253,6 +258,7 @@ read(poisoned_readers(deadline_s=0.5), poison(sys.argv[1]))
 """
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("deed", ["sleep", "loop"])
 def test_one_whose_parent_is_killed_does_not_outlive_its_deadline(tmp_path: Path, deed: str) -> None:
     mark = f"LC_MARK={tmp_path}"

@@ -41,10 +41,10 @@ def answered(process: "subprocess.Popen[str]", port: int) -> requests.Response |
         return None
 
 
-KILLED = pytest.param(signal.SIGKILL, marks=pytest.mark.faults)
+KILLS = [pytest.param(each, marks=pytest.mark.faults) for each in (signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, KILLED])
+@pytest.mark.parametrize("number", [signal.SIGINT, *KILLS])
 def test_it_serves_until_a_signal_and_leaves_nothing(
     database_url: str, port: int, tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -112,6 +112,7 @@ on_linux = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="rea
 IMAGE = "<image:image><image:loc>https://h/image.jpg</image:loc></image:image>"
 
 
+@pytest.mark.faults
 @on_linux
 def test_many_urls_take_constant_memory() -> None:
     unit = f"<url><loc>https://h/{'x' * 80}</loc><lastmod>2024-05-06</lastmod>{IMAGE * 9}</url>\n".encode()
@@ -123,6 +124,7 @@ def test_many_urls_take_constant_memory() -> None:
     assert grown < 4 * MIB
 
 
+@pytest.mark.faults
 def test_python_holds_little_of_it() -> None:
     unit = b"<url><loc>https://h/a</loc><lastmod>2024-05-06</lastmod><priority>0.5</priority></url>\n"
     stream = Parts(chain([b"<urlset>"], repeat(unit * 700, 20)))
@@ -140,6 +142,7 @@ CUT = f"cut at {FEW_MIB} MiB"
 
 
 # parts, problem
+@pytest.mark.faults
 @on_linux
 @pytest.mark.parametrize(
     ("parts", "reason"),
@@ -189,6 +192,7 @@ def bomb(size: int) -> Iterator[bytes]:
     yield packer.flush()
 
 
+@pytest.mark.faults
 @on_linux
 def test_a_bomb_stops_at_the_limit() -> None:
     parts = list(bomb(256 * MIB))
