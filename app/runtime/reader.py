@@ -40,6 +40,7 @@ class PageOptions(TypedDict):
     token: str
     max_links: int
     want_text: bool
+    want_language: bool
 
 
 class Job(TypedDict):

@@ -19,7 +19,12 @@ def test_heavy_documents_are_read_within_the_bounds_of_a_reader() -> None:
         body = document()
         assert 0.98 * MIB < len(body) <= settings.max_body_bytes
         options = PageOptions(
-            content_type=content_type, content_language=None, token="tiptoe", max_links=5000, want_text=True
+            content_type=content_type,
+            content_language=None,
+            token="tiptoe",
+            max_links=5000,
+            want_text=True,
+            want_language=True,
         )
         found = readers.page(body, options, within_s=60.0)
         if not isinstance(found, Page):

@@ -53,6 +53,8 @@ def test_plain_text_is_detected_too() -> None:
 def test_without_text_nothing_is_detected() -> None:
     assert read(f"<p>{GERMAN}", want_text=False).language_detected is None
     assert read(GERMAN, content_type="text/plain", want_text=False).language_detected is None
+    assert read(f"<p>{GERMAN}", want_language=False).language_detected is None
+    assert read(GERMAN, content_type="text/plain", want_language=False).language_detected is None
 
 
 @given(st.text(max_size=300))

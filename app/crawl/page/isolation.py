@@ -106,6 +106,7 @@ def page(worker: Worker, lease: Lease, attempt: Attempt) -> Page | Unread:
         token=settings.product_token.lower(),
         max_links=settings.max_links,
         want_text=settings.keep_text,
+        want_language=False,  # `read.detect_languages`
     )
     if attempt.isolated:
         within_s = _within_s(worker, lease)

@@ -7,9 +7,11 @@ from app.crawl.frontier.worth import FoundAt
 from app.crawl.page import isolation, preferences, recrawls, renders, sitemaps
 from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.page.preferences import Wishes
+from app.crawl.state.batch import Batch
 from app.crawl.state.focus import CrawlFocus, on_host
 from app.crawl.state.visit import Visit
 from app.model import Header, Page, Url, VisitEnding
+from app.parse import language
 from app.policy import link_header
 from app.policy.focus import novelty
 from app.policy.focus.novelty import Said
@@ -106,6 +108,22 @@ def _labels(url: Url, document: Page) -> list[str]:
     return found
 
 
+def detect_languages(batch: Batch) -> None:
+    """Detect the languages of the batch's pages that declare none.
+
+    One after another: between two fetches the model leaves the caches, and each takes three times as long.
+    """
+    for reading in batch.readings:
+        row = reading.page
+        if row is not None and row["main_text"] and row["language"] is None and row["language_detected"] is None:
+            row["language_detected"] = language.detect(row["main_text"])
+
+
+def _language_of_unkept(document: Page, wished: Wishes) -> str | None:
+    """The language of a page whose text does not reach its row."""
+    return language.detect(document.main_text) if wished.noarchive and document.language is None else None
+
+
 def keep_links(visit: Visit, due: Due, base: str, document: Page, wished: Wishes) -> None:
     """Keep its links as rows where its crawl asks for it; a page that must not be kept is noted as such instead."""
     place = (visit.host_id, due.crawl_id, due.key)
@@ -172,7 +190,7 @@ def page_row(attempt: Attempt, document: Page, wished: Wishes, text_sha256: byte
         "content_type": reply.noted(Header.CONTENT_TYPE),
         "charset": document.charset,
         "language": document.language,
-        "language_detected": document.language_detected,
+        "language_detected": document.language_detected or _language_of_unkept(document, wished),
         "title": document.title,
         "description": document.description,
         "published_at": document.published.at.isoformat() if document.published else None,

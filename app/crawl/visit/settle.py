@@ -14,7 +14,7 @@ from uuid import UUID
 import structlog
 
 from app.crawl.frontier import enter, pick, worth
-from app.crawl.page import later
+from app.crawl.page import later, read
 from app.crawl.request import archive
 from app.crawl.state.batch import Batch, Sent
 from app.crawl.state.host_rest import HostRest
@@ -73,6 +73,8 @@ def together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]:
     worker = visits[0].worker
     for visit in visits:
         later.read_all(visit.batch)
+    for visit in visits:
+        read.detect_languages(visit.batch)
     archive.store(visits)
     worker.grants.top_up(worker.engine, worker.monotonic(), worker.settings.lease_s)
     for visit in visits:

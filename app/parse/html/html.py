@@ -36,6 +36,7 @@ def read(
     token: str = "tiptoe",
     max_links: int = 5000,
     want_text: bool = True,
+    want_language: bool = True,
 ) -> Page:
     """Read any bytes as a `Page`. The caller caps `body`.
 
@@ -44,15 +45,10 @@ def read(
     token             our product token: <meta name=token> counts like <meta name=robots>
     max_links         further links are ignored; the rest of the document is read for text only
     want_text         False: anchor texts, title, description, language and main text are "" or None
+    want_language     False: the language is not detected where none is declared; the caller does it (`language`)
     """
     if _is_plain(content_type):
-        decoded, encoding = charset.decode(body, content_type)
-        if not want_text:
-            return Page(charset=encoding)
-        plain = decoded[: text.MAX_TEXT_CHARS]
-        declared = _language(content_language)
-        detected = None if declared else language.detect(plain)
-        return Page(language=declared, language_detected=detected, main_text=plain, charset=encoding)
+        return _plain(body, content_type, content_language, want_text=want_text, want_language=want_language)
     markup, encoding = charset.to_utf8(body, content_type)
     if _is_xhtml(content_type):
         markup = _without_prefixes(markup)
@@ -66,6 +62,9 @@ def read(
     if is_cut and not _may_hide(markup):
         survey.add_deep(markup)
     survey.add_leads(root)
+    texts = _texts(root, survey, hidden, content_language) if want_text else _Texts()
+    if want_text and want_language and not texts["language"]:
+        texts["language_detected"] = language.detect(texts["main_text"])
     return Page(
         truncated=is_cut,
         base=survey.base,
@@ -74,8 +73,20 @@ def read(
         robots=frozenset(survey.robots),
         tdm=survey.tdm,
         charset=encoding,
-        **_texts(root, survey, hidden, content_language) if want_text else {},
+        **texts,
     )
+
+
+def _plain(
+    body: bytes, content_type: str | None, content_language: str | None, *, want_text: bool, want_language: bool
+) -> Page:
+    decoded, encoding = charset.decode(body, content_type)
+    if not want_text:
+        return Page(charset=encoding)
+    plain = decoded[: text.MAX_TEXT_CHARS]
+    declared = _language(content_language)
+    detected = language.detect(plain) if want_language and not declared else None
+    return Page(language=declared, language_detected=detected, main_text=plain, charset=encoding)
 
 
 class _Texts(TypedDict, total=False):
@@ -103,7 +114,6 @@ def _texts(root: Element, survey: Survey, hidden: list[Element], content_languag
         title=None if title is None else _field("".join(title.itertext())),
         description=_field(survey.description),
         language=declared,
-        language_detected=None if declared else language.detect(main_text),
         published=published,
         modified=modified,
         main_text=main_text,

@@ -50,9 +50,43 @@ def test_what_its_owner_does_not_want_kept_is_not(
     assert any(b"kept: no" in each for each in notes) is not is_kept
 
 
-def random_text() -> str:
-    """Text that does not pack, larger than a full disk takes."""
-    return "".join(sha256(str(n).encode()).hexdigest() for n in range(3_000))
+def random_text(hashes: int = 3_000, name: str = "") -> str:
+    """Text that packs to a half at best, by itself larger than a full disk takes."""
+    return "".join(sha256(f"{name}{n}".encode()).hexdigest() for n in range(hashes))
+
+
+# the text of each page → is it in the archive before the settle?
+@pytest.mark.parametrize(("text", "is_stored"), [("small", False), (random_text(), True)])
+def test_small_answers_wait_for_the_settle(text: str, is_stored: bool, archiving: Archiving, web: Web) -> None:
+    site, segments = web.site(), []
+
+    def look(_: Hit) -> Answer:
+        segments.append(list(archiving.place.folder.rglob("*.open")))
+        return html(text=text)
+
+    site.pages |= dict.fromkeys(["/", "/a"], look)
+    start(archiving.worker, site.url(), site.url("/a"))
+    run(archiving.worker)
+    assert [bool(found) for found in segments] == [False, is_stored]
+    assert archiving.kinds(site).keys() == {"/robots.txt", "/", "/a"}
+
+
+def test_small_answers_that_cannot_be_written_wait_on(archiving: Archiving, web: Web) -> None:
+    """Some of a batch are stored, the disk takes no more: nothing is settled, and later all of it is."""
+    site = web.site()
+    site.pages |= {f"/{n}": html(text=random_text(800, str(n))) for n in range(4)}
+    start(archiving.worker, *map(site.url, site.pages))
+    with full_disk():
+        with pytest.raises(CutOff, match="cannot be written") as raised:
+            go(archiving.worker)
+        assert raised.value.visit.leaving is VisitEnding.ARCHIVE_STOPPED
+        assert 0 < len(raised.value.visit.batch.unstored) < len(site.pages)
+        assert sql(archiving.engine, "SELECT id FROM fetches WHERE kind = 'page'") == []
+    assert return_host(raised.value.visit).ending == VisitEnding.ARCHIVE_STOPPED
+    for path, capture in archiving.captures(site).items():
+        assert path == "/robots.txt" or archiving.archive.read(capture).body == site.pages[path].body  # type: ignore[union-attr]
+    assert archiving.captures(site).keys() == {"/robots.txt", *site.pages}
+    archiving.close()
 
 
 def test_nothing_is_settled_without_its_stored_data(archiving: Archiving, web: Web) -> None:

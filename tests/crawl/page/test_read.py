@@ -5,13 +5,18 @@ from dataclasses import replace
 from app.admin import crawls
 from app.crawl.state.worker import Worker
 from tests.crawl.loop import run, start
-from tests.crawl.web import Web, html
+from tests.crawl.web import Answer, Web, html
 from tests.store.rows import one, sql, url
 
 DAY_S = 86_400.0
 PROSE = "This sentence is long enough to be read as one by whoever counts the letters in it. " * 8
 GERMAN = "Dieser Satz ist auf Deutsch geschrieben, und die Seite sagt nicht, in welcher Sprache sie spricht."
 TEASERS = "<div class=related><h3><a href=/{0}>Another story that we wrote {0}</a></h3><p>It is about {0}.</p></div>"
+
+
+def undeclared(page: Answer) -> Answer:
+    """The page without a language of its own."""
+    return replace(page, body=page.body.replace(b"<html lang=en>", b"<html>"))
 
 
 def again(worker: Worker, *, after_s: float) -> None:
@@ -26,9 +31,7 @@ def test_dates_and_the_language_are_kept_with_where_they_come_from(worker: Worke
     head = (
         "<meta property=article:published_time content=2026-03-04T10:00+02:00><time class=updated datetime=2026-03-05>"
     )
-    page = html("/plain", text=GERMAN, head=head)
-    undeclared = replace(page, body=page.body.replace(b"<html lang=en>", b"<html>"))
-    site.pages |= {"/": undeclared, "/plain": html(text=PROSE)}
+    site.pages |= {"/": undeclared(html("/plain", text=GERMAN, head=head)), "/plain": html(text=PROSE)}
     start(worker, site.url())
     run(worker)
     rows = sql(
@@ -39,6 +42,16 @@ def test_dates_and_the_language_are_kept_with_where_they_come_from(worker: Worke
     assert [tuple(row.values()) for row in rows] == [
         (None, "de", True, "meta", True, "time"),
         ("en", None, None, None, None, None),
+    ]
+
+
+def test_the_language_of_a_page_without_its_text_is_kept(worker: Worker, web: Web) -> None:
+    site = web.site()
+    site.pages["/"] = undeclared(html(text=GERMAN, headers={"X-Robots-Tag": "noarchive"}))
+    start(worker, site.url())
+    run(worker)
+    assert sql(worker.engine, "SELECT main_text, language, language_detected FROM pages") == [
+        {"main_text": None, "language": None, "language_detected": "de"}
     ]
 
 
