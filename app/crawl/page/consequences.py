@@ -167,7 +167,7 @@ def _missing(settings: Settings, batch: Batch, picked: Picked, attempt: Attempt)
     """404 and 410: the first 404 may be a mistake and is looked at again soon, another one and a 410 rarely."""
     due = attempt.due
     if due.outcome is None:
-        picked.focus[due.crawl_id].note(attempt.url, is_new=False, found_on=None)
+        picked.focus[due.crawl_id].brought_nothing(attempt.url)
     if attempt.outcome is Outcome.NOT_FOUND and due.outcome != Outcome.NOT_FOUND:
         conclude(batch, picked, due, Conclusion(UrlEvent.MISSING, attempt, due_s=settings.recrawl_base_s))
     else:
@@ -177,7 +177,7 @@ def _missing(settings: Settings, batch: Batch, picked: Picked, attempt: Attempt)
 def _settled(settings: Settings, batch: Batch, picked: Picked, attempt: Attempt) -> None:
     """No page of ours, and that stands: it is looked at again rarely."""
     if attempt.outcome is Outcome.UNWANTED and attempt.due.fetched_at is None:
-        picked.focus[attempt.due.crawl_id].note(attempt.url, is_new=False, found_on=None)
+        picked.focus[attempt.due.crawl_id].brought_nothing(attempt.url)
     end = Conclusion(UrlEvent.SETTLED, attempt, due_s=settings.recrawl_max_s, detail=_why_unwanted(attempt))
     conclude(batch, picked, attempt.due, end)
 

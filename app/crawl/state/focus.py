@@ -250,6 +250,12 @@ class CrawlFocus:
         if is_new and found_on is not None:
             self._credit(found_on, url.target)
 
+    def brought_nothing(self, url: Url) -> None:
+        """Note a request that brought no page: it speaks against its shape, and against what tells it from siblings."""
+        self.note(url, is_new=False, found_on=None)
+        if self.refuses:
+            self._compare(url, False)
+
     def _credit(self, target: str, named: str) -> None:
         """Credit the page that named another. A word of the path is not, where both are of one shape and have it: the
         links of a copy lead to copies.

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import product
 
 import pytest
 
@@ -15,7 +16,7 @@ from app.policy.focus.patterns import SMALL_SITE
 from app.store import db
 from tests.crawl.focus.test_traps import AMPLE, asked, words
 from tests.crawl.loop import run, start
-from tests.crawl.web import Web, html
+from tests.crawl.web import Answer, Web, html
 from tests.store.rows import one, sql
 
 PAGES = SMALL_SITE // 2
@@ -34,6 +35,22 @@ def test_copies_below_another_folder_are_refused(worker: Worker, web: Web) -> No
     assert len(asked(site, "/r/blame")) + len(asked(site, "/r/plain")) < PAGES / 2
     found = one(worker.engine, "SELECT count(*) FROM urls WHERE state = 'refused' AND detail = '≈/w/{blame}/w#/w#'")
     assert found > PAGES / 4
+
+
+@pytest.mark.parametrize(
+    "answer", [Answer(status=404), Answer(headers={"Content-Type": "text/turtle"}, body=b"@prefix a: <b> .")]
+)
+def test_what_is_no_page_beside_each_page_is_refused(worker: Worker, web: Web, answer: Answer) -> None:
+    """Its ending tells it from the pages, with which it shares a pattern."""
+    site = web.site()
+    pages = [f"/dataset/{one}{other}" for one, other in product("abcdefghijklm", repeat=2)]
+    for path in pages:
+        site.pages |= {path: html(f"{path}.ttl", text=words(path)), f"{path}.ttl": answer}
+    site.pages["/"] = html(*pages, text=words("/"))
+    start(worker, site.url(), budgets=AMPLE)
+    run(worker)
+    assert set(pages) <= set(site.pages_asked)
+    assert len([path for path in site.pages_asked if path.endswith(".ttl")]) < len(pages) / 2
 
 
 def test_links_to_nothing_bring_nothing(worker: Worker, web: Web) -> None:
