@@ -10,6 +10,7 @@ URLs take 16 GB of disk and some ten minutes: `--urls 10000000`.
 import argparse
 import itertools
 import os
+import random
 import socket
 import statistics
 import threading
@@ -125,7 +126,7 @@ class Viewers:
     def start(self) -> None:
         """Let all of them look."""
         self._threads = [threading.Thread(target=self._watch) for _ in range(VIEWERS)]
-        self._threads += [threading.Thread(target=self._open, args=(n,)) for n in range(HANDS)]
+        self._threads += [threading.Thread(target=self._open, args=(n, random.Random(n))) for n in range(HANDS)]
         for thread in self._threads:
             thread.start()
 
@@ -140,7 +141,7 @@ class Viewers:
         if self._failures:
             raise BenchError(f"{len(self._failures)} pages were not shown: {self._failures[0]}")
         rows: list[dict[str, Cell]] = [
-            {"page": page, "p50": statistics.median(of), "p95": statistics.quantiles(of, n=20)[-1], "n": len(of)}
+            {"page": page, "p50": statistics.median(of), "p95": _p95(of), "n": len(of)}
             for page, of in self.times.items()
             if len(of) > 1
         ]
@@ -154,8 +155,9 @@ class Viewers:
                 if self._gone.is_set():
                     return
 
-    def _open(self, hand: int) -> None:
-        """Open one page after another, every hand another one."""
+    def _open(self, hand: int, rng: random.Random) -> None:
+        """Open one page after another, every hand another one. Their times are drawn: people come independently."""
+        self._gone.wait(rng.expovariate(VIEWERS / EVERY_S / HANDS))
         with requests.Session() as session:
             for page in itertools.islice(itertools.cycle(PAGES), hand * len(PAGES) // HANDS, None):
                 began = time.perf_counter()
@@ -168,7 +170,7 @@ class Viewers:
                 if not answer.ok:
                     self._failures.append(f"{page}: {answer.status_code}")
                 self.times[page].append(1000 * took_s)
-                if self._gone.wait(max(0.0, EVERY_S * HANDS / VIEWERS - took_s)):
+                if self._gone.wait(max(0.0, rng.expovariate(VIEWERS / EVERY_S / HANDS) - took_s)):
                     return
 
 
@@ -226,6 +228,11 @@ class Phases:
                 spent_s = cpu.read_stat(Path(f"/proc/{pid}/stat").read_text())[1]
                 self._spent_s += spent_s - self._seen.get(pid, 0.0)
                 self._seen[pid] = spent_s
+
+
+def _p95(times: list[float]) -> float:
+    """The 95th percentile of times that were measured; one between two is drawn between them, none beyond the last."""
+    return statistics.quantiles(times, n=20, method="inclusive")[-1]
 
 
 def _rate(lines: list[Line], begin: float, end: float) -> float:
