@@ -46,7 +46,7 @@ def choose(home: Home, known: Path | None, log: Log) -> Place:
     base = data.parent if data else _base(home, user)
     if base != home.root:
         name = pwd.getpwuid(user).pw_name
-        log(f"the database's files are in {base}, which {name} can reach")
+        log(f"database files: {base} (the user {name} runs Postgres)")
     if not _can(user, group, [str(programs.folder / "initdb"), "--version"]):
         programs = _within_reach(programs, base, user)
     return Place(data=data or base / "postgres", programs=programs, user=user, group=group)
