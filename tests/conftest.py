@@ -11,6 +11,7 @@ import itertools
 import os
 import signal
 from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
@@ -19,6 +20,7 @@ import hypothesis
 import psycopg
 import pytest
 import redis
+import structlog
 from kombu import Connection
 from psycopg import sql
 
@@ -43,6 +45,14 @@ if (
 ):  # as for `make test &`, and so for what a test starts and interrupts
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+
+def _configure(configure: Callable[..., None], **options: object) -> None:
+    configure(**options | {"cache_logger_on_first_use": False})
+
+
+# No logger keeps the set-up that its first line found, which may be another test's.
+structlog.configure = partial(_configure, structlog.configure)
+
 for _name in [name for name in os.environ if name.startswith("TIPTOE_")]:
     del os.environ[_name]
 
@@ -65,6 +75,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent.name in {"browser", "render", "web"} and "chromium" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.acceptance)
+
+
+@pytest.fixture(autouse=True)
+def own_log() -> Iterator[None]:
+    """No test's log is set up by another: a command that ran in this process would silence lines that it looks for."""
+    yield
+    structlog.reset_defaults()
 
 
 def pytest_unconfigure() -> None:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 import pytest
-import structlog
 from structlog.testing import capture_logs
 
 from app.extract import run
@@ -40,9 +39,8 @@ def test_due_pages_become_items_and_a_view(shelf: Shelf, shared: Shared) -> None
 
 @pytest.mark.parametrize(("one_in", "logged"), [(0, 0), (1, 2)])
 def test_a_page_of_the_logs_sample_says_what_its_handler_made_of_it(
-    monkeypatch: pytest.MonkeyPatch, shelf: Shelf, shared: Shared, one_in: int, logged: int
+    shelf: Shelf, shared: Shared, one_in: int, logged: int
 ) -> None:
-    monkeypatch.setattr("app.extract.write._log", structlog.get_logger())  # one that a test before has used is bound
     shelf.due(shelf.put_all([("/books/1", body("One", "Uno")), ("/books/2", body("Two"))]), BOOKS)
     with capture_logs() as logs:
         work(shared(titles(), settings=shelf.settings(log_trace=one_in)))
