@@ -91,8 +91,8 @@ JOIN fetches AS f ON f.segment_id = s.id
 WHERE s.id = :id
 
 -- summary: the segments of crawls, counted by crawl and state
-SELECT s.crawl_id, c.name AS crawl, s.state, count(*) AS segments, coalesce(sum(s.bytes), 0) AS bytes,
-       coalesce(sum(s.records), 0) AS records, min(s.opened_at) AS since,
+SELECT s.crawl_id, c.name AS crawl, s.state, count(*) AS segments, CAST(coalesce(sum(s.bytes), 0) AS bigint) AS bytes,
+       CAST(coalesce(sum(s.records), 0) AS bigint) AS records, min(s.opened_at) AS since,
        max(coalesce(s.closed_at, s.opened_at)) AS until
 FROM segments AS s
 LEFT JOIN crawls AS c ON c.id = s.crawl_id
