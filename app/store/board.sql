@@ -120,6 +120,7 @@ JOIN hosts AS h ON h.id = v.host_id
 ORDER BY v.taken_at
 
 -- errors: failed requests by class, among the newest n of the log, each with its latest as an example
+-- Pages that are missing are among them, which `rates` does not count: they are no trouble of the crawl's or a host's.
 SELECT class_, count(*) AS requests, count(DISTINCT host_id) AS hosts,
        min(started_at) AS first_at, max(started_at) AS last_at,
        (array_agg(url ORDER BY started_at DESC))[1] AS url, (array_agg(detail ORDER BY started_at DESC))[1] AS detail,
@@ -132,7 +133,8 @@ FROM (
     ORDER BY started_at DESC
     LIMIT :n
 ) AS newest
-WHERE outcome NOT IN ('page', 'unchanged', 'redirect', 'unwanted', 'not_found', 'gone', 'unsent')
+WHERE outcome NOT IN ('page', 'unchanged', 'redirect', 'unwanted', 'unsent')
+  AND (kind = 'page' OR outcome NOT IN ('not_found', 'gone'))
   AND (CAST(:crawl_id AS bigint) IS NULL OR crawl_id = :crawl_id)
 GROUP BY class_
 ORDER BY requests DESC, class_

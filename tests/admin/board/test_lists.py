@@ -62,12 +62,12 @@ def test_a_crawls_hosts_are_those_it_fetched_from_and_those_it_has_queued(engine
     assert seen == [row["name"] for row in wanted]
 
 
-def test_a_missing_page_is_no_error(engine: Engine) -> None:
-    """As in alerts (Outcome.is_error) and in the counts of a crawl."""
+def test_a_missing_page_is_listed_and_no_trouble(engine: Engine) -> None:
+    """What a crawl counts as failed is found in the list. The rate is that of alerts (Outcome.is_error)."""
     crawl = make_crawl(engine, "docs")
     sql(engine, HOSTS)
     sql(engine, ERRORS, crawl=crawl)
-    assert [row["class_"] for row in lists.errors(engine, "docs")] == ["HTTP 500"]
+    assert [row["class_"] for row in lists.errors(engine, "docs")] == ["HTTP 404", "HTTP 410", "HTTP 500"]
     with db.transaction(engine) as tx:
         (rate,) = board.rates(tx, from_s=14, until_s=4)
         assert (rate.pages, rate.failed) == (1, 1)
