@@ -42,6 +42,17 @@ class Url(NamedTuple):
         return self.origin.host
 
 
+def target_of(url: str) -> str:
+    """The path and query of a URL's text."""
+    return "/" + url.partition("://")[2].partition("/")[2]
+
+
+def on_host(found_on: str | None, url: Url) -> str | None:
+    """The path and query of the page that named a URL, where it is of the same origin."""
+    start = f"{url.origin}"
+    return found_on[len(start) :] or "/" if found_on is not None and found_on.startswith(f"{start}/") else None
+
+
 class Refusal(StrEnum):
     """The reason why a URL was not admitted: the closed list of `suppressions.reason`."""
 

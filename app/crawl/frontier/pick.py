@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from app.config import Settings
 from app.crawl.frontier import worth
 from app.crawl.state.batch import most_in_hand
-from app.crawl.state.focus import CrawlFocus, Precedence, target_of
+from app.crawl.state.focus import CrawlFocus
 from app.crawl.state.lease import Lease
 from app.crawl.state.origins import HostOrigins
 from app.crawl.state.picked import Picked
@@ -22,7 +22,9 @@ from app.crawl.state.turn import Turn
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.model import RequestKind
+from app.model.url import target_of
 from app.policy import lane, scope
+from app.policy.focus.patterns import Precedence
 from app.policy.focus.score import unpacked
 from app.policy.focus.shipped import GENERAL, profile_of
 from app.policy.lane import LAST_LANE

@@ -11,12 +11,13 @@ from typing import Final, NamedTuple
 import structlog
 from sqlalchemy import Connection
 
-from app.crawl.state.focus import MOST_KEPT_REFUSED, CrawlFocus, on_host, target_of
+from app.crawl.state.focus import MOST_KEPT_REFUSED, CrawlFocus
 from app.crawl.state.picked import Picked
 from app.crawl.state.seen_phrases import SeenPhrases, keep_within
 from app.crawl.state.worker import Worker
 from app.errors import InputError
 from app.model import Refusal, RequestKind, Url
+from app.model.url import on_host, target_of
 from app.policy.candidate import Candidate
 from app.policy.focus import novelty, score
 from app.policy.focus.patterns import SMALL_SHARE, SMALL_SITE, TrapKind, Yield
@@ -87,7 +88,7 @@ def load(
         )
         if refuses:
             share = crawls.share(tx, crawl_id, most=HOSTS_COUNTED)
-            focus.whole = max(SMALL_SITE, int(share * SMALL_SHARE))
+            focus.whole, focus.share = max(SMALL_SITE, int(share * SMALL_SHARE)), share
         if refuses and rows and now is not None:
             _catch_up(worker, tx, focus.seen, host_id, crawl_id)
     focus.profile, focus.refuses = profile, refuses

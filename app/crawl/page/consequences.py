@@ -14,11 +14,11 @@ from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.request.learn import block, retry_after_s, soft_blocked
 from app.crawl.robots import obtain
 from app.crawl.state.batch import Batch
-from app.crawl.state.focus import on_host
 from app.crawl.state.picked import Picked
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.model import Cause, Header, Outcome, Refusal, RequestKind, Rest, RestReason, Url, VisitEnding
+from app.model.url import on_host
 from app.policy import backoff
 from app.policy.lifecycle import UrlEvent
 from app.policy.outcome import is_host_trouble, why_unwanted

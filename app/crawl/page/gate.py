@@ -15,10 +15,10 @@ from app.crawl.page.attempt import Conclusion, conclude
 from app.crawl.robots import obtain, tdmrep
 from app.crawl.robots.obtain import NoRules
 from app.crawl.state.batch import Batch, GivingUp
-from app.crawl.state.focus import on_host
 from app.crawl.state.picked import Picked
 from app.crawl.state.visit import Visit
 from app.model import Cause, Refusal, RequestKind, Url
+from app.model.url import on_host
 from app.policy.focus.patterns import TrapKind
 from app.policy.focus.score import unpacked
 from app.policy.focus.shape import shape_of

@@ -8,9 +8,10 @@ from app.crawl.page import isolation, preferences, recrawls, renders, sitemaps
 from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.page.preferences import Wishes
 from app.crawl.state.batch import Batch
-from app.crawl.state.focus import CrawlFocus, on_host
+from app.crawl.state.focus import CrawlFocus
 from app.crawl.state.visit import Visit
 from app.model import Header, Page, Url, VisitEnding
+from app.model.url import on_host
 from app.parse import language
 from app.policy import link_header
 from app.policy.focus import novelty

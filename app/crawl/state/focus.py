@@ -6,17 +6,18 @@ page counts as new, and anchors count for nothing, until they are learned again.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from enum import IntEnum
 
 from app.crawl.state.seen_phrases import SeenPhrases
+from app.crawl.state.subsets import Subsets
 from app.model import Url
 from app.policy.focus import patterns, siblings
 from app.policy.focus.novelty import Said
-from app.policy.focus.patterns import TrapKind, Yield
-from app.policy.focus.profile import Profile
+from app.policy.focus.patterns import Precedence, TrapKind, Yield
+from app.policy.focus.profile import Profile, TrapTerms
 from app.policy.focus.relevance import topic_share
 from app.policy.focus.score import Parts, Scored
 from app.policy.focus.shape import Shape, shape_of
+from app.policy.focus.subsets import Subset, paths, words
 from app.policy.focus.vocabulary import Vocabulary
 from app.policy.lane import LAST_LANE
 
@@ -27,21 +28,6 @@ LEARNED = 0.3  # of a score, from shapes whose pages had no new text of their ow
 PROVEN = 0.8  # of a shape's pages had new text of their own: its form is no risk then
 LISTS = 0.2  # of a shape's pages, fewer: they are lists
 _NONE = Yield()
-
-
-class Precedence(IntEnum):
-    """The order of URLs that were picked, the last first.
-
-    RISKY   its form is a risk
-    LIST    its like had hardly any new text of their own: they name pages at best, which may be known by then
-    OPEN    nothing is known yet, or some of its like had new text
-    PROVEN  most of them had
-    """
-
-    RISKY = 0
-    LIST = 1
-    OPEN = 2
-    PROVEN = 3
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,6 +41,7 @@ class CrawlFocus:
     refuses  patterns that bring nothing are refused: the crawl has a budget of pages, which they would eat. Without one
              nothing that may be worth reading is left out; they wait in the last lane
     whole    of a host that has no more URLs all are fetched
+    share    of the crawl's budget: pages that an equal share would let this host have
     """
 
     profile: Profile
@@ -67,15 +54,24 @@ class CrawlFocus:
     has_proof: bool = False
     refuses: bool = False
     whole: int = patterns.SMALL_SITE
+    share: int = 0
+    subsets: Subsets = field(init=False)
 
     def __post_init__(self) -> None:
         self.found = sum(each.urls for each in self.yields.values())
         self.has_proof = any(each.is_proven for each in self.yields.values())
+        self.subsets = Subsets(self.yields)
 
     @property
     def judges(self) -> bool:
         """Whether URLs are refused for what their like has brought."""
         return self.refuses and self.found > self.whole
+
+    @property
+    def terms(self) -> TrapTerms:
+        """How far patterns are followed: further where the budget has room for what else is known."""
+        terms = self.profile.traps
+        return patterns.eased(terms) if self.found <= patterns.AMPLE * self.share else terms
 
     def trap(self, url: Url, shape: Shape, *, risk: float, found_on: str | None) -> TrapKind | None:
         """The trap that a URL of the visited host is taken for, if any.
@@ -84,20 +80,28 @@ class CrawlFocus:
         """
         kind = patterns.by_form(self.profile.traps, shape)
         if kind is None and self.judges and not self._is_worth(shape, risk, found_on):
-            kind = TrapKind.PATTERN
+            kind = None if self._has_good(words(url.target)) else TrapKind.PATTERN
         return None if kind is None or self.profile.allows(url) else kind
 
     def copies(self, url: Url) -> str | None:
-        """How it differs from a page that was fetched, if that has brought nothing new on this host (`siblings`)."""
+        """How it differs from a page that was fetched, if that brings nothing (`siblings`); else a worse subset."""
         if not self.judges or self.profile.allows(url):
             return None
-        terms = self.profile.traps
+        terms = self.terms
         names = self.seen.twins(url.target)
         path, query, _ = url.target.partition("?")
         if query:
             names += self.seen.twins(path)  # a view of a copy is one, too
-        found = min((name for name in names if patterns.is_poor(terms, self._yield(name))), default=None)
-        return found or self._awaits(url)
+        poor = sorted(name for name in names if patterns.is_poor(terms, self._yield(name)))
+        found = next((name for name in poor if not self._has_good(paths(url.target, name))), None)
+        return found or self._worse_word(url.target) or self._awaits(url)
+
+    def _has_good(self, parts: list[Subset]) -> bool:
+        return self.subsets.speak_for(self.terms, parts, explores=self.found <= self.share)
+
+    def _worse_word(self, target: str) -> str | None:
+        found = self._yield(shape_of(target).name)
+        return self.subsets.worse(self.terms, words(target)) if 0 < found.new < found.fetched else None
 
     def _awaits(self, url: Url) -> str | None:
         """Name how it differs from a page that is yet to be fetched, if that has brought nothing new.
@@ -105,7 +109,7 @@ class CrawlFocus:
         The other must be of a shape that is proven: two pages that are taken for copies of each other are lost.
         """
         for sibling, name in siblings.shorter(url.target):
-            if patterns.is_poor(self.profile.traps, self._yield(name)) and self.seen.was_named(sibling):
+            if patterns.is_poor(self.terms, self._yield(name)) and self.seen.was_named(sibling):
                 share = self._yield(shape_of(sibling).name).own_share
                 if share is not None and share >= PROVEN:
                     return name
@@ -117,7 +121,7 @@ class CrawlFocus:
         return None if kind is None or self.profile.allows(url) else kind
 
     def _is_worth(self, shape: Shape, risk: float, found_on: str | None) -> bool:
-        terms = self.profile.traps
+        terms = self.terms
         named_by = self._yield(shape_of(found_on).name) if found_on is not None else _NONE
         return patterns.is_worth(
             terms,
@@ -212,6 +216,7 @@ class CrawlFocus:
                 is_kept = not is_new or name in self.yields or not siblings.is_of_path(name)
                 if self.seen.counts(name, url.target) and is_kept:
                     self._put(name, self._yield(name).after(is_new))
+                    self._note_subsets(name, paths(url.target, name), is_new)
         self.seen.met(url.target)
 
     def rendered(self, url: Url, gained: int) -> None:
@@ -247,8 +252,18 @@ class CrawlFocus:
         shape = shape_of(url.target)
         for name in (shape.name, *shape.groups):
             self._put(name, self._yield(name).after(is_new))
+        if self.refuses:
+            self._note_subsets(shape.name, words(url.target), is_new)
         if is_new and found_on is not None:
             self._credit(found_on, url.target)
+
+    def _note_subsets(self, name: str, parts: list[Subset], is_new: bool) -> None:
+        """Count a page of a pattern's subsets. One that is good by now queues what the pattern was refused for."""
+        whole = self._yield(name)
+        for part, after in self.subsets.after(whole, parts, is_new):
+            if whole.refused and patterns.is_good(after) and not patterns.is_good(self._yield(part)):
+                self.turned.add(name)
+            self._put(part, after)
 
     def brought_nothing(self, url: Url) -> None:
         """Note a request that brought no page: it speaks against its shape, and against what tells it from siblings."""
@@ -264,14 +279,15 @@ class CrawlFocus:
         beside = self.seen.counted(target) if self.refuses else []
         if beside and shape_of(named).name == shape.name:
             beside = [name for name in beside if not siblings.is_shared(name, target, named)]
-        for name in (shape.name, *shape.groups, *beside):
+        parts = [*words(target), *(part for name in beside for part in paths(target, name))] if self.refuses else []
+        for name in (shape.name, *shape.groups, *beside, *(part.name for part in parts)):
             before = self.yields.get(name)
             if before is not None:
                 self._put(name, before.credited())
 
     def _put(self, name: str, after: Yield) -> None:
         before = self.yields.get(name)
-        if before is not None and patterns.has_turned(self.profile.traps, before, after):
+        if before is not None and patterns.has_turned(self.terms, before, after):
             self.turned |= {name, *self._untried()}
         self.yields[name] = after
         self.changed.add(name)
@@ -280,14 +296,3 @@ class CrawlFocus:
         """Shapes of which URLs were refused before their trial was over: another's fault, which may have turned."""
         trial = self.profile.traps.trial
         return {name for name, found in self.yields.items() if found.refused and found.fetched < trial}
-
-
-def target_of(url: str) -> str:
-    """The path and query of a URL's text."""
-    return "/" + url.partition("://")[2].partition("/")[2]
-
-
-def on_host(found_on: str | None, url: Url) -> str | None:
-    """The path and query of the page that named a URL, where it is of the same origin."""
-    start = f"{url.origin}"
-    return found_on[len(start) :] or "/" if found_on is not None and found_on.startswith(f"{start}/") else None

@@ -10,7 +10,8 @@ fetched after all, and its refused URLs are queued again once it brings somethin
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
+from enum import Enum, IntEnum
+from functools import lru_cache
 from typing import Final
 
 from app.policy.focus.profile import TrapTerms
@@ -26,6 +27,9 @@ MUCH: Final = 500  # gained by a rendering: as much as a main text that is no si
 PROOF: Final = 3  # renderings in a row: as many show that a pattern gains nothing
 RENDERED_MOST: Final = 1_000  # that are counted
 GAIN_MOST: Final = 1_000_000
+CHANCE: Final = 0.02  # that a subset brings nothing by chance: less, and its URLs are refused
+EXPLORED: Final = 3  # subsets of a place that are tried where their pattern is poor, and as many for each good one
+AMPLE: Final = 0.5  # of a host's share of the budget: where no more is known, there are requests to spare
 NEW_SHARE: Final = 0.3  # of a page's phrases must be new on its host for new text
 
 
@@ -103,6 +107,21 @@ class Yield:
         return self.is_proven and chars < self.gain
 
 
+class Precedence(IntEnum):
+    """The order of URLs that were picked, the last first.
+
+    RISKY   its form is a risk
+    LIST    its like had hardly any new text of their own: they name pages at best, which may be known by then
+    OPEN    nothing is known yet, or some of its like had new text
+    PROVEN  most of them had
+    """
+
+    RISKY = 0
+    LIST = 1
+    OPEN = 2
+    PROVEN = 3
+
+
 class TrapKind(Enum):
     """Why a URL is taken for a trap."""
 
@@ -118,6 +137,12 @@ def by_form(terms: TrapTerms, shape: Shape) -> TrapKind | None:
     if shape.depth > terms.depth:
         return TrapKind.DEPTH
     return None
+
+
+@lru_cache
+def eased(terms: TrapTerms) -> TrapTerms:
+    """The terms where there are requests to spare: of every second good page hardly one is lost."""
+    return replace(terms, trial=2 * terms.trial, new_share=terms.new_share / 2)
 
 
 def brings(terms: TrapTerms, found: Yield) -> bool:
@@ -150,6 +175,21 @@ def is_worth(terms: TrapTerms, own: Yield, groups: Sequence[Yield], *, is_suspec
     if poor and is_suspect:
         return False
     return own.fetched < (1 if poor or is_suspect else terms.trial)
+
+
+def is_good(found: Yield) -> bool:
+    """Whether a subset is worth more than its first page, which may be new in a trap, too."""
+    return found.new > 1
+
+
+def is_worse(terms: TrapTerms, own: Yield, *, fetched: int, new: int) -> bool:
+    """Whether a subset brings so little that it is hardly chance, by what the others of its place have brought.
+
+    fetched, new: of the others
+    """
+    if fetched < 1 or own.new_lately >= 1 or not is_poor(terms, own):
+        return False
+    return bool((1 - new / fetched) ** own.fetched < CHANCE)
 
 
 def is_retried(terms: TrapTerms, group: Yield) -> bool:

@@ -1,0 +1,82 @@
+"""Judges the subsets of a host's patterns (`policy.focus.subsets`), where a pattern brings something now and then."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from app.policy.focus import patterns, subsets
+from app.policy.focus.patterns import Yield
+from app.policy.focus.profile import TrapTerms
+from app.policy.focus.subsets import Subset
+
+MOST: Final = 300  # of a host: each has a row
+_NONE = Yield()
+
+
+@dataclass(slots=True)
+class _Tally:
+    """All subsets of one place.   tried, good: of them;   fetched, new: their pages, and those with new text"""
+
+    tried: int = 0
+    good: int = 0
+    fetched: int = 0
+    new: int = 0
+
+
+class Subsets:
+    """Those of one host, by its yields, where their counts are kept."""
+
+    __slots__ = ("_count", "_places", "_yields")
+
+    def __init__(self, yields: Mapping[str, Yield]) -> None:
+        self._yields = yields
+        self._places: dict[str, _Tally] = {}
+        self._count = 0
+        for name, found in yields.items():
+            if name.startswith(subsets.IN):
+                self._add(subsets.place_of(name), _NONE, found)
+
+    def after(self, whole: Yield, parts: Sequence[Subset], is_new: bool) -> Iterator[tuple[str, Yield]]:
+        """Subsets with one more page, which is counted, and what they have brought by then.
+
+        Of a pattern all of whose pages brought something none is kept: there is nothing to tell apart.
+        """
+        if whole.fetched == whole.new:
+            return
+        for part in parts:
+            before = self._yields.get(part.name, _NONE)
+            if before.fetched or self._count < MOST:
+                after = before.after(is_new)
+                self._add(part.place, before, after)
+                yield part.name, after
+
+    def _add(self, place: str, before: Yield, after: Yield) -> None:
+        found = self._places.setdefault(place, _Tally())
+        found.tried += not before.fetched
+        found.good += patterns.is_good(after) - patterns.is_good(before)
+        found.fetched += after.fetched - before.fetched
+        found.new += after.new - before.new
+        self._count += not before.fetched
+
+    def worse(self, terms: TrapTerms, parts: Sequence[Subset]) -> str | None:
+        """The first of these that brings too little beside others of its place."""
+        for part in parts:
+            own = self._yields.get(part.name)
+            if own is not None and own.fetched >= terms.trial:
+                place = self._places.get(part.place, _Tally())  # a name that was cut says no place
+                if patterns.is_worse(terms, own, fetched=place.fetched - own.fetched, new=place.new - own.new):
+                    return part.name
+        return None
+
+    def speak_for(self, terms: TrapTerms, parts: Sequence[Subset], *, explores: bool) -> bool:
+        """Whether one of these brings something where their pattern does not, or is to be tried, and none is worse."""
+        if not parts or self.worse(terms, parts) is not None:
+            return False
+        return any(self._speaks(terms, part, explores) for part in parts)
+
+    def _speaks(self, terms: TrapTerms, part: Subset, explores: bool) -> bool:
+        own = self._yields.get(part.name)
+        if own is not None:
+            return patterns.brings(terms, own)
+        place = self._places.get(part.place, _Tally())
+        return explores and place.tried - place.good < patterns.EXPLORED * max(place.good, 1)
