@@ -90,8 +90,9 @@ def _segments(url: str) -> list[str]:
 
 def resemblance(here: set[tuple[str, str, str]], there: set[tuple[str, str, str]]) -> float:
     """The share of the phrases of both that they have in common."""
-    together = len(here | there)
-    return len(here & there) / together if together >= LEAST_PHRASES else 0.0
+    common = len(here & there)
+    together = len(here) + len(there) - common
+    return common / together if together >= LEAST_PHRASES else 0.0
 
 
 def _has_other_subject(text: Reading, other: Reading) -> bool:
