@@ -34,8 +34,11 @@ class Reading:
     """A main text as it is compared: each form of it is made once, when it is first needed."""
 
     def __init__(self, text: str) -> None:
-        self.lower = text.lower()
         self._text = text
+
+    @cached_property
+    def lower(self) -> str:
+        return self._text.lower()
 
     @cached_property
     def head(self) -> list[str]:
