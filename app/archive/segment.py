@@ -30,7 +30,7 @@ RUN_LINES = 10_000  # of an index, sorted at once: 4 MB. A segment of revisits h
 class SegmentFile:
     """One segment's files. Threads share it.
 
-    name    without ending;   id: of its row
+    name    without ending;   id: of its row;   filename: that it gets when it is closed, without the folder
     size    bytes written so far;   synced: of these, known to be on the disk;   records: response and revisit records
     begun   monotonic second when it was opened
     is_retired  nothing more is written to it;   is_final: its files have their final names
@@ -47,6 +47,7 @@ class SegmentFile:
         self._folder = folder
         self._writing, self._syncing = threading.Lock(), threading.Lock()
         self.path = folder / f"{name}{WARC}{OPEN}"
+        self.filename = final(self.path).name
         self._opened: list[int] = []
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)

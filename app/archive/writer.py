@@ -185,7 +185,7 @@ class ArchiveWriter:
         """Write records to the crawl's open segment. Returns its id, and where they begin."""
         while True:
             file = self._open.get(crawl_id) or self._begin(crawl_id)
-            at = file.append(members, line and partial(line, f"{Path(file.name).name}{WARC}"))
+            at = file.append(members, line and partial(line, file.filename))
             if at is None or file.size >= self._limits.segment_bytes:
                 with self._opening:
                     self._retire(file)
@@ -229,7 +229,7 @@ class ArchiveWriter:
             ("WARC-Type", "warcinfo"),
             ("WARC-Record-ID", record.new_id()),
             ("WARC-Date", record.date(now)),
-            ("WARC-Filename", f"{Path(file.name).name}{WARC}"),
+            ("WARC-Filename", file.filename),
             ("WARC-Block-Digest", record.labelled(record.digest(said))),
             ("Content-Type", "application/warc-fields"),
         ]

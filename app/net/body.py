@@ -51,7 +51,7 @@ def read(raw: Response, request: Request) -> Body:
     try:
         body.truncated = _read_into(chunks.append if sink is None else sink.write, raw, limit)
         if not body.truncated and not raw.is_decoded_whole:
-            body.failure, body.detail = Failure.CUT, f"{raw.headers.get('content-encoding')} stream is cut"
+            body.failure, body.detail = Failure.CUT, f"{raw.fields.get('content-encoding')} stream is cut"
     except urllib3.exceptions.TimeoutError:
         body.failure, body.detail = Failure.TIMEOUT, "the deadline passed within the body"
     except (urllib3.exceptions.HTTPError, zlib.error) as error:
@@ -74,7 +74,7 @@ def read(raw: Response, request: Request) -> Body:
 def _read_into(keep: Callable[[bytes], object], raw: Response, limit: int) -> bool:
     """Keep decoded chunks. True when there are more than `limit` bytes, of which at most one more is kept."""
     left = limit + 1
-    while left > 0 and (chunk := raw.read1(min(left, CHUNK_BYTES), decode_content=True)):
+    while left > 0 and (chunk := raw.read1(min(left, CHUNK_BYTES))):
         keep(chunk)
         left -= len(chunk)
         if raw.is_at_its_end:

@@ -124,13 +124,16 @@ class Sender:
 
     def _exchange(self, request: Request, started_s: float) -> Exchange:
         _, origin, target = _split(request.url)
-        fields, secret = self.fields(request), self._credentials.get(origin, {})
-        covered = {name.lower() for name in secret}
+        headers = open_headers = self.fields(request)
+        if secret := self._credentials.get(origin):
+            covered = {name.lower() for name in secret}
+            open_headers = {name: value for name, value in headers.items() if name.lower() not in covered}
+            headers = {**headers, **secret}
         return Exchange(
             origin=origin,
             target=target,
-            headers={**fields, **secret},
-            open_headers={name: value for name, value in fields.items() if name.lower() not in covered},
+            headers=headers,
+            open_headers=open_headers,
             started_s=started_s,
             until_s=started_s + request.deadline_s,
             bytes_left=request.max_body_bytes + OVERHEAD_BYTES,

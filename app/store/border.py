@@ -16,10 +16,11 @@ from uuid import UUID
 
 import orjson
 import psycopg
+import psycopg.adapt
 from psycopg.types.string import StrDumperUnknown
 
 _NUL = "\x00"
-_ESCAPED_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+_ESCAPED_NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 def clean(text: str) -> str:
@@ -29,13 +30,26 @@ def clean(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "ignore").decode()
 
 
-def rows_param(rows: Sequence[Mapping[str, Any]]) -> str:
+class RowsParam(bytes):
+    """Rows as JSON in UTF-8, clean. A string of them would be decoded, looked through and encoded once more."""
+
+    __slots__ = ()
+
+
+def rows_param(rows: Sequence[Mapping[str, Any]]) -> RowsParam:
     """Rows as one JSON parameter. bytes become hex text: decode(x, 'hex') in the query."""
     try:
-        encoded = orjson.dumps(rows, default=_hex).decode()
+        encoded = orjson.dumps(rows, default=_hex)
     except orjson.JSONEncodeError:  # a lone surrogate
-        encoded = json.dumps(rows, default=_hex, ensure_ascii=False).encode("utf-8", "ignore").decode()
-    return _ESCAPED_NUL.sub(r"\1", encoded) if "\\u0000" in encoded else encoded
+        encoded = json.dumps(rows, default=_hex, ensure_ascii=False).encode("utf-8", "ignore")
+    return RowsParam(_ESCAPED_NUL.sub(rb"\1", encoded) if rb"\u0000" in encoded else encoded)
+
+
+class RowsDumper(psycopg.adapt.Dumper):
+    """psycopg's dumper for rows: they go as they are, as text of a type that the query says."""
+
+    def dump(self, obj: RowsParam) -> bytes:
+        return obj
 
 
 class Dumper(StrDumperUnknown):
@@ -48,6 +62,7 @@ class Dumper(StrDumperUnknown):
 def guard(connection: psycopg.Connection[Any]) -> None:
     """Make a connection clean the text that it sends."""
     connection.adapters.register_dumper(str, Dumper)
+    connection.adapters.register_dumper(RowsParam, RowsDumper)
 
 
 def _hex(value: object) -> str:

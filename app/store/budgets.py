@@ -148,7 +148,7 @@ def reserve(tx: Connection, wanted: Sequence[Budget], terms: StartTerms) -> Budg
     return _answer(row)
 
 
-def _rows(wanted: Sequence[Budget], starts: int) -> str:
+def _rows(wanted: Sequence[Budget], starts: int) -> db.RowsParam:
     lot_s = max(starts - 1, 0) * max(each.gap_s for each in wanted)  # the widest gap spaces them on every budget
     return db.rows_param(
         [

@@ -133,5 +133,5 @@ def lock_unvisited(tx: Connection, host_ids: Iterable[int]) -> set[int]:
     return {row.id for row in tx.execute(_sql["lock_unvisited"], {"ids": sorted(host_ids)})}
 
 
-def _keys(rows: Sequence[Weak]) -> str:
+def _keys(rows: Sequence[Weak]) -> db.RowsParam:
     return db.rows_param([{"host_id": row.host_id, "crawl_id": row.crawl_id, "key": row.key} for row in rows])

@@ -67,5 +67,5 @@ def _by_crawl(tx: Connection, query: TextClause, where: Mapping[str, Any]) -> di
     return {row.crawl_id: row for row in db.run(tx, query, where)}
 
 
-def _rows(spans: Sequence[MeasuredSpan]) -> str:
+def _rows(spans: Sequence[MeasuredSpan]) -> db.RowsParam:
     return db.rows_param([span._asdict() for span in spans])

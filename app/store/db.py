@@ -23,6 +23,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.errors import Deadlock, InputError, ServiceError, Unwritable
 from app.store import border
+from app.store.border import RowsParam as RowsParam
 from app.store.border import rows_param as rows_param
 from app.store.rows import Rows
 from app.words import without_password

@@ -289,5 +289,5 @@ def waits(tx: Connection, *, most: int) -> tuple[list[Mapping[str, Any]], float]
     return [dict(row) for row in tx.execute(_sql["waits"], {"percent": percent}).mappings()], float(percent)
 
 
-def _contacts(contacts: Sequence[Contact]) -> str:
+def _contacts(contacts: Sequence[Contact]) -> db.RowsParam:
     return db.rows_param([contact.columns() for contact in contacts])

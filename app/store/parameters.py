@@ -91,6 +91,6 @@ def move_records(tx: Connection, *, host_id: int, folds: Sequence[Fold]) -> None
     db.run(tx, _sql["move_originals"], where)
 
 
-def _rows(folds: Sequence[Fold]) -> str:
+def _rows(folds: Sequence[Fold]) -> db.RowsParam:
     rows: list[Mapping[str, Any]] = [fold._asdict() for fold in folds]
     return db.rows_param(rows)

@@ -175,6 +175,6 @@ def bounded(tx: Connection, timeout_s: float) -> Iterator[None]:
         raise InputError("this search", remedy) from error
 
 
-def places(pages: Iterable[Where]) -> str:
+def places(pages: Iterable[Where]) -> db.RowsParam:
     """Pages as rows for a query."""
     return db.rows_param([{"host_id": host_id, "crawl_id": crawl_id, "key": key} for host_id, crawl_id, key in pages])

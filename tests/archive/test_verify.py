@@ -57,8 +57,11 @@ def break_digest(path: Path) -> None:
 
 
 def flip(path: Path) -> None:
+    """A bit within the first response, which stands behind the warcinfo."""
     octets = bytearray(path.read_bytes())
-    octets[len(octets) // 2] ^= 1
+    unpacker = zlib.decompressobj(31)
+    unpacker.decompress(octets)
+    octets[len(octets) - len(unpacker.unused_data) + 100] ^= 1
     path.write_bytes(octets)
 
 

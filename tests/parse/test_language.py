@@ -20,6 +20,8 @@ GERMAN = "Dieser Satz ist auf Deutsch geschrieben, obwohl die Seite etwas andere
         ("Это предложение написано по-русски, и в нём нет ничего особенного.", "ru"),
         ("この文章は日本語で書かれています。特に変わったことはありません。", "ja"),
         ("two\nlines of English text, with a break\nbetween them", "en"),
+        ("LES PAGES DE CE MANUEL SONT LUES PAR TOUS", "fr"),
+        ("BENVENUTI NEL NOSTRO NEGOZIO DI SCARPE, SALDI DI FINE ANNO", "it"),
         ("", None),
         ("Hallo Welt", None),
         ("0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9", None),

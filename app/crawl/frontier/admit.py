@@ -132,6 +132,7 @@ def candidates(
     """
     scope, known, batch, now = finder.picked.scopes[crawl_id], finder.worker.known, finder.batch, finder.database_now()
     hears = place.relevance is not None and bool(finder.picked.focus[crawl_id].profile.topics)
+    named = None if hears or place.relevance is None or finder.picked.focus[crawl_id].refuses else batch.named
     found: list[Candidate] = []
     for url in targets:
         key, form = url.key, url.form
@@ -145,9 +146,14 @@ def candidates(
             continue
         refusal = judge(scope, url, place.depth, is_link=place.hops == 0)
         if refusal is None:
+            if named is not None and (before := named.get((crawl_id, form))) is not None:
+                found.append(_again(finder, before, place))
+                continue
             each = _candidate(finder, crawl_id, url, place, hints.get(key), now)
             if isinstance(each, Candidate):
                 found.append(each)
+                if named is not None:
+                    named[crawl_id, form] = each
                 if hears and not is_named:
                     finder.worker.namings.note(crawl_id, key, place.relevance or 0.0, each.score_parts or 0)
                 continue
@@ -252,6 +258,16 @@ def _candidate(
     key, form = url.key, url.form
     seen = known.may_have(crawl_id, key) or (form != key and known.may_have(crawl_id, form))
     return _judged(finder, found._replace(seen=seen))
+
+
+def _again(finder: Finder, before: Candidate, place: FoundAt) -> Candidate:
+    """A link that an earlier page of the batch has, too: it is not scored again. The settle takes the first of both,
+    unless that page is a copy.
+    """
+    crawl_id, url = before.crawl_id, before.url
+    if place.depth > 0 and url.host == finder.host and not finder.worker.known.has(crawl_id, refusal_key(url.key)):
+        worth.count_again(finder.picked.focus[crawl_id], before)
+    return before._replace(found_on=place.found_on, depth=place.depth, hops=place.hops)
 
 
 def _judged(finder: Finder, found: Candidate) -> Candidate:

@@ -21,7 +21,8 @@ from app.model.url import on_host, target_of
 from app.policy.candidate import Candidate
 from app.policy.focus import novelty, score
 from app.policy.focus.patterns import SMALL_SHARE, SMALL_SITE, TrapKind, Yield
-from app.policy.focus.score import handed_on, unpacked
+from app.policy.focus.score import SEED, Scored, handed_on, unpacked
+from app.policy.focus.shape import shape_of
 from app.policy.focus.shipped import GENERAL, profile_of
 from app.policy.focus.vocabulary import Vocabulary
 from app.policy.lifecycle import UrlEvent
@@ -173,6 +174,11 @@ def candidate(
         detail=detail,
         score_parts=parts.packed(),
     )
+
+
+def count_again(focus: CrawlFocus, found: Candidate) -> None:
+    """Count a link to the visited host that another page of the batch names, too."""
+    focus.lane_of(Scored(found.lane, SEED, shape_of(found.url.target)), found.url.target)
 
 
 def as_view(found: Candidate) -> Candidate:

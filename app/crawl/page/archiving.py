@@ -4,8 +4,6 @@
 redirect, a document that no reader survives) has only its header to say so.
 """
 
-from dataclasses import replace
-
 from app.crawl.page import preferences
 from app.crawl.page.attempt import Attempt
 from app.crawl.request import archive
@@ -37,19 +35,20 @@ def archive_answer(visit: Visit, attempt: Attempt) -> None:
         return
     result = _result(visit.batch, due)
     kind = _kind(attempt)
-    answer = archive.of_request(attempt.logged, reply, kind, due.crawl_id)
     is_read = result is not None and kind is CaptureKind.PAGE and not attempt.is_unread
     keeps_body = _is_allowed(visit.worker, visit.lease, visit.origins, attempt, result if is_read else None)
     archive.keep(
         visit,
-        replace(
-            answer,
+        archive.of_request(
+            attempt.logged,
+            reply,
+            kind,
+            due.crawl_id,
             body=attempt.sink if reply.sunk_bytes else None,
             body_sha256=result["body_sha256"] if result and kind is CaptureKind.SITEMAP else attempt.body_sha256,
             text_sha256=result["text_sha256"] if result and is_read else None,
             charset=_charset(visit.batch, due) if is_read else None,
             notes={
-                **answer.notes,
                 **_notes(due, result),
                 "kept": None if keeps_body else "no: its owner asks for that",
             },

@@ -10,8 +10,8 @@ the batch is settled before it is.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from app.archive.keeper import ArchiveKeeper
 from app.archive.recording import Recording
@@ -85,8 +85,11 @@ def forget(batch: Batch) -> None:
         row["segment_id"] = row["at_offset"] = row["length"] = None
 
 
-def of_request(row: Fetch, reply: Reply, kind: CaptureKind, crawl_id: int) -> Recording:
-    """The answer to the request of this row, with nothing decided about it yet."""
+def of_request(row: Fetch, reply: Reply, kind: CaptureKind, crawl_id: int, **known: Any) -> Recording:
+    """The answer to the request of this row.   known: of its fields, what the row does not say; of its notes, further
+    ones
+    """
+    said = {"outcome": row["outcome"], "fetchTimeMs": round(reply.total_ms), **known.pop("notes", {})}
     return Recording(
         host_id=row["host_id"],
         crawl_id=crawl_id,
@@ -95,8 +98,8 @@ def of_request(row: Fetch, reply: Reply, kind: CaptureKind, crawl_id: int) -> Re
         kind=kind,
         fetched_at=row["anchor"] + timedelta(seconds=row["start_s"]),
         reply=reply,
-        body_sha256=row["body_sha256"],
-        notes={"outcome": row["outcome"], "fetchTimeMs": round(reply.total_ms)},
+        notes=said,
+        **{"body_sha256": row["body_sha256"], **known},
     )
 
 
@@ -109,9 +112,8 @@ def keep_rules(visit: Visit, reply: Reply, *, is_known: bool) -> None:
     if due is None or not holds(visit.worker, due) or reply.status is None:
         return
     row = visit.batch.fetches[-1]
-    answer = of_request(row, reply, CaptureKind.ROBOTS, due.crawl_id)
     original = _original(visit.worker, row, due.crawl_id) if is_known else None
-    keep(visit, replace(answer, original=original), row)
+    keep(visit, of_request(row, reply, CaptureKind.ROBOTS, due.crawl_id, original=original), row)
 
 
 def _original(worker: Worker, row: Fetch, crawl_id: int) -> Original | None:

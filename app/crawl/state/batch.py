@@ -78,6 +78,7 @@ class Batch:
     unread: list[Unread] = field(default_factory=list)  # `app.crawl.page.later`
     readings: list[ReadDocument] = field(default_factory=list)
     links: int = 0  # of the readings
+    named: dict[tuple[int, bytes], Candidate] = field(default_factory=dict)  # links of these, by crawl and form
     kept_out: list[Where] = field(default_factory=list)
     kept_links: list[LinksRow] = field(default_factory=list)
     revisions: list[Revision] = field(default_factory=list)

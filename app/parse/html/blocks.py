@@ -17,9 +17,10 @@ from app.parse.html.tree import Element
 # Never read by anybody: https://html.spec.whatwg.org/#hidden-elements and the embedded content we do not render.
 UNREADABLE = """script style noscript template head title svg math iframe object audio video canvas datalist noframes
     noembed""".split()  # noqa: SIM905  # a list literal takes a line per word
+_LANDMARKS = ("nav", "header", "footer", "aside", "menu")
 # A form that holds headings or paragraphs is the page itself (ASP.NET wraps all of it in one).
 BOILERPLATE = (
-    *("nav", "header", "footer", "aside", "menu", "select", "button", "textarea"),
+    *(*_LANDMARKS, "select", "button", "textarea"),
     "form[not(.//h1|.//h2|.//p|.//main|.//article)]",
 )
 # Blocks that may be named for what they are by class, id, role or itemprop.
@@ -29,16 +30,18 @@ _PLAIN = """address blockquote body caption center dd details dialog dir dt fiel
 _NAMES = "@class|@id|@role|@itemprop"
 _BREAKS = "br|hr"
 BLOCKS = frozenset((*_NAMED, *_PLAIN))
+_WALKED = frozenset((*BLOCKS, *_LANDMARKS))
 # Whoever changes what the stylesheet walks changes `app.parse.html.prune` too, which counts the same blocks.
 CELLS = frozenset({"td", "th"})
 HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
-# Control characters: no text holds them by right, and one that does is only laid out oddly. They take a byte in
-# Python's strings where others make every letter take two. A mark, then what it marks.
-_MARK, _NAMES_END, _LINK, _LINK_END = "\x80\x81\x82\x83"
-_OPEN, _CLOSE, _BREAK = "(", ")", "|"
+# Control characters, those that stand for nothing in windows-1252 either: no text holds them by right, and one that
+# does is only laid out oddly. They take a byte in Python's strings where others make every letter take two.
+# A block is _OPEN, its tag and names, _NAMES_END, what is in it, _CLOSE. An _OPEN alone is a break.
+_OPEN, _NAMES_END, _CLOSE, _LINK, _LINK_END = "\x8d\x81\x8f\x90\x9d"
 _SENTENCE_ENDS = frozenset(".!?…:;。！？”\"')»")
 _MAX_NAME_CHARS = 300
 _LONG_BYTES, _SENTENCE_BYTES = 80, 40  # of UTF-8: a script with fewer letters a word has more bytes a letter
+_LEAST_PROSE = _SENTENCE_BYTES // 3  # characters
 _CARD_WORDS, _CARD_CHARS = 4, 15  # of a title; the latter where words are not set apart
 
 
@@ -79,31 +82,35 @@ def of(root: Element, *, with_boilerplate: bool = False) -> Blocks:
 def _lay_out(blocks: Blocks, marked: str) -> None:
     """Turn marks into blocks and lines. Every piece of text lies between two edges, so it is one line."""
     parents, tags, names, lines = blocks.parents, blocks.tags, blocks.names, blocks.lines
-    around, at, in_link, glued = [0], 0, False, False
-    for piece in marked.split(_MARK):
-        kind = piece[:1]
-        if kind == _OPEN:
-            head, _, run = piece.partition(_NAMES_END)
-            tag, _, named = head[1:].partition(" ")
+    around: list[int] = []
+    at, in_link, glued = 0, False, False
+    for piece in marked.split(_OPEN):
+        head, is_block, runs = piece.partition(_NAMES_END)
+        tag, _, named = head.partition(" ")
+        if is_block and tag in _WALKED:
             around.append(at)
             parents.append(at)
             at = len(tags)
             tags.append(tag)
             names.append(named[:_MAX_NAME_CHARS])
             glued = glued and tag in CELLS
-        elif kind == _CLOSE:
-            run = piece[1:]
-            glued = glued and tags[at] in CELLS
-            at = around.pop() if at else 0
         else:
-            run, glued = piece[1:] if kind == _BREAK else piece, False
-        if run:
-            linked = 0
-            if in_link or _LINK in run or _LINK_END in run:
-                run, linked, in_link = _unlinked(run, in_link)
-            if text := " ".join(run.split()):
-                lines.append((at, text, linked, _prose(text, linked), glued))
-                glued = True
+            runs, glued = piece, False
+        closes = False
+        for run in runs.split(_CLOSE):
+            if closes:
+                glued = glued and tags[at] in CELLS
+                at = around.pop() if at else 0
+            closes = True
+            if run:
+                linked = 0
+                if in_link or _LINK in run or _LINK_END in run:
+                    run, linked, in_link = _unlinked(run, in_link)
+                if text := " ".join(run.split()):
+                    own = len(text) - linked
+                    reads = own >= linked and own >= _LEAST_PROSE and _is_prose(text, own)
+                    lines.append((at, text, linked, own if reads else 0, glued))
+                    glued = True
 
 
 def _unlinked(run: str, in_link: bool) -> tuple[str, int, bool]:
@@ -126,17 +133,20 @@ def _add_up(blocks: Blocks) -> None:
     for at, text, linked, read, _ in blocks.lines:
         size = len(text)
         sizes[at] += size
-        prose[at] += read
+        if read:
+            prose[at] += read
         if linked:
             links[at] += linked
             if linked * 10 >= size * 9 and tags[at] != "h1" and (tags[at] in HEADINGS or _is_title(text)):
                 cards[at] += 1
     for at in range(count - 1, 0, -1):
-        above = parents[at]
-        sizes[above] += sizes[at]
-        links[above] += links[at]
-        prose[above] += prose[at]
-        cards[above] += cards[at]
+        if size := sizes[at]:  # most blocks have neither links nor titles
+            above = parents[at]
+            sizes[above] += size
+            prose[above] += prose[at]
+            if linked := links[at]:
+                links[above] += linked
+                cards[above] += cards[at]
     blocks.sizes, blocks.links, blocks.prose, blocks.cards = sizes, links, prose, cards
 
 
@@ -144,21 +154,17 @@ def _is_title(text: str) -> bool:
     return text.count(" ") >= _CARD_WORDS or (len(text) >= _CARD_CHARS and not text.isascii() and " " not in text)
 
 
-def _prose(text: str, linked: int) -> int:
-    """Characters of a line that stand outside links, if it reads like a sentence; else 0."""
-    size = len(text)
-    own = size - linked
-    if own < linked or own < _SENTENCE_BYTES // 3:
-        return 0
-    weight = own if text.isascii() else own * len(text.encode("utf-8", "replace")) // size
-    return own if weight >= _LONG_BYTES or (weight >= _SENTENCE_BYTES and text[-1] in _SENTENCE_ENDS) else 0
+def _is_prose(text: str, own: int) -> bool:
+    """Whether a line reads like a sentence.   own: its characters outside links"""
+    weight = own if text.isascii() else own * len(text.encode("utf-8", "replace")) // len(text)
+    return weight >= _LONG_BYTES or (weight >= _SENTENCE_BYTES and text[-1] in _SENTENCE_ENDS)
 
 
 def _block(tag: str) -> str:
     names = '<xsl:apply-templates select="@*"/>' if tag in _NAMED else ""
     return (
-        f'<xsl:template match="{tag}"><xsl:text>{_MARK}{_OPEN}{tag}</xsl:text>{names}'
-        f"<xsl:text>{_NAMES_END}</xsl:text><xsl:apply-templates/><xsl:text>{_MARK}{_CLOSE}</xsl:text></xsl:template>"
+        f'<xsl:template match="{tag}"><xsl:text>{_OPEN}{tag}</xsl:text>{names}'
+        f"<xsl:text>{_NAMES_END}</xsl:text><xsl:apply-templates/><xsl:text>{_CLOSE}</xsl:text></xsl:template>"
     )
 
 
@@ -173,7 +179,7 @@ def _stylesheet(left_out: Iterable[str], walked: Iterable[str] = ()) -> etree.XS
             <xsl:template match="a">
                 <xsl:text>{_LINK}</xsl:text><xsl:apply-templates/><xsl:text>{_LINK_END}</xsl:text>
             </xsl:template>
-            <xsl:template match="{_BREAKS}"><xsl:text>{_MARK}{_BREAK}</xsl:text></xsl:template>
+            <xsl:template match="{_BREAKS}"><xsl:text>{_OPEN}</xsl:text></xsl:template>
             <xsl:template match="{"|".join(left_out)}" priority="1"/>
             </xsl:stylesheet>"""
         )
@@ -185,7 +191,7 @@ class _Stylesheets(threading.local):
 
     def __init__(self) -> None:
         self.content = _stylesheet((*UNREADABLE, *BOILERPLATE))
-        self.everything = _stylesheet(UNREADABLE, walked=("nav", "header", "footer", "aside", "menu"))
+        self.everything = _stylesheet(UNREADABLE, walked=_LANDMARKS)
 
 
 _own = _Stylesheets()

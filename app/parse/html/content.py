@@ -68,11 +68,12 @@ def _scope(blocks: Blocks) -> int:
     """The block that holds the content: main, then the article in it, then what is named an article's body."""
     tags, names, prose, sizes = blocks.tags, blocks.names, blocks.prose, blocks.sizes
     top, end = 0, len(tags)
-    mains = [n for n, tag in enumerate(tags) if tag == "main"]
-    mains = mains or [n for n, tag in enumerate(tags) if "main" in names[n] and _is_main(tag, names[n])]
+    mains = [n for n, tag in enumerate(tags) if tag == "main"] if "main" in tags else []
+    if not mains and "main" in " ".join(names):
+        mains = [n for n, tag in enumerate(tags) if "main" in names[n] and _is_main(tag, names[n])]
     if len(mains) == 1 and sizes[mains[0]] * _FAIR_SHARE >= sizes[0]:
         top, end = mains[0], _end(blocks, mains[0])
-    articles = [n for n in range(top, end) if tags[n] == "article"]
+    articles = [n for n in range(top, end) if tags[n] == "article"] if "article" in tags else []
     if len(articles) == 1 and not top and sizes[articles[0]] * _FAIR_SHARE >= sizes[0]:
         top, end = articles[0], _end(blocks, articles[0])
     for candidates in (articles, [n for n in range(top, end) if names[n] and _is_body(names[n])]):
@@ -94,25 +95,20 @@ def _inside(blocks: Blocks, top: int) -> list[bool]:
 
 def _without(blocks: Blocks, scoped: list[bool], top: int, rules: int) -> list[bool]:
     keep = scoped.copy()
-    total = blocks.prose[top]
-    parents, tags = blocks.parents, blocks.tags
-    for n in range(top + 1, len(keep)):
-        keep[n] = keep[n] and keep[parents[n]] and not _is_around(blocks, n, tags[n], total, rules)
+    parents, tags, names, prose, links = blocks.parents, blocks.tags, blocks.names, blocks.prose, blocks.links
+    by_name, by_links, by_cards = rules & _NAMES, rules & _DENSE, rules & _CARDS
+    total = prose[top]
+    for n, size in enumerate(blocks.sizes):
+        if n <= top or not keep[n]:
+            continue
+        read = prose[n]
+        if not keep[parents[n]] or (by_name and names[n] and size and read * 2 <= total and _is_named_around(names[n])):
+            keep[n] = False
+        elif size and tags[n] in _BOXES:
+            cards = by_cards and blocks.cards[n]
+            is_dense = by_links and links[n] * 2 > size and read * 3 < size
+            keep[n] = not (is_dense or (cards and read * 2 <= total and read < _CARD_PROSE * cards))
     return keep
-
-
-def _is_around(blocks: Blocks, n: int, tag: str, total: int, rules: int) -> bool:
-    prose, size = blocks.prose[n], blocks.sizes[n]
-    if not size:
-        return False
-    if rules & _NAMES and prose * 2 <= total and blocks.names[n] and _is_named_around(blocks.names[n]):
-        return True
-    if tag not in _BOXES:
-        return False
-    if rules & _DENSE and blocks.links[n] * 2 > size and prose * 3 < size:
-        return True
-    cards = blocks.cards[n]
-    return bool(rules & _CARDS and cards and prose * 2 <= total and prose < _CARD_PROSE * cards)
 
 
 @lru_cache(maxsize=4096)

@@ -34,8 +34,11 @@ class Reading:
     """A main text as it is compared: each form of it is made once, when it is first needed."""
 
     def __init__(self, text: str) -> None:
-        self.lower = text.lower()
         self._text = text
+
+    @cached_property
+    def lower(self) -> str:
+        return self._text.lower()
 
     @cached_property
     def head(self) -> list[str]:
@@ -90,8 +93,9 @@ def _segments(url: str) -> list[str]:
 
 def resemblance(here: set[tuple[str, str, str]], there: set[tuple[str, str, str]]) -> float:
     """The share of the phrases of both that they have in common."""
-    together = len(here | there)
-    return len(here & there) / together if together >= LEAST_PHRASES else 0.0
+    common = len(here & there)
+    together = len(here) + len(there) - common
+    return common / together if together >= LEAST_PHRASES else 0.0
 
 
 def _has_other_subject(text: Reading, other: Reading) -> bool:

@@ -5,8 +5,9 @@ A profile ranks links and decides when pages are due. It never widens a crawl's 
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 from app.model import Url
@@ -92,6 +93,14 @@ class Profile:
 
     def branch(self, target: str) -> Branch:
         """The branch of a path and query. Only the path counts, but for patterns."""
+        return self._remembered_branch(target)
+
+    @cached_property
+    def _remembered_branch(self) -> Callable[[str], Branch]:
+        """A link is asked for once more by the next pages of its batch, and when it is fetched."""
+        return lru_cache(maxsize=1_024)(self._branch)
+
+    def _branch(self, target: str) -> Branch:
         for pattern, branch in self.patterns:
             if pattern.search(target, 0, REACH):
                 return branch

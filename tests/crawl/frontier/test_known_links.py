@@ -31,12 +31,33 @@ def test_what_was_forgotten_is_put_up_again(worker: Worker, web: Web) -> None:
     assert put_up(worker, site.url("/"), [site.url("/a")]) == [site.url("/a")]
 
 
+def test_a_link_of_two_pages_of_a_batch_is_scored_once(worker: Worker, web: Web) -> None:
+    """The settle takes the first of both. Where its page is a copy, the second stands for it, with its own place."""
+    site = web.site()
+    start(worker, site.url("/"), scope="any")
+    crawl_id, finder = found_by(worker)
+    link = worker.canon.canonicalise(site.url("/new"))
+    assert isinstance(link, Url)
+    first, second = (
+        admit.candidates(finder, crawl_id, [link], FoundAt(site.url(path), depth, 0, relevance=0.0))[0]
+        for path, depth in (("/a", 1), ("/b", 9))
+    )
+    assert (second.found_on, second.depth) == (site.url("/b"), 9)
+    assert (second.score, second.score_parts) == (first.score, first.score_parts)
+
+
 def put_up(worker: Worker, page: str, links: list[str]) -> list[str]:
     """Those links of a page that a settle would bring to the frontier."""
+    crawl_id, finder = found_by(worker)
+    found = [url for link in links if isinstance(url := worker.canon.canonicalise(link), Url)]
+    return [each.url.text for each in admit.candidates(finder, crawl_id, found, FoundAt(page, 1, 0))]
+
+
+def found_by(worker: Worker) -> tuple[int, Outside]:
+    """The crawl, and one who finds links for it."""
     crawl = find(worker.engine, "c")
     finder = Outside(worker=worker, moment=datetime.now(UTC))
     finder.picked.scopes[crawl.id] = pick.make_scope(crawl)
     with db.transaction(worker.engine) as tx:
         worth.load(worker, finder.picked, tx, 0, crawl.id, refuses=False)
-    found = [url for link in links if isinstance(url := worker.canon.canonicalise(link), Url)]
-    return [each.url.text for each in admit.candidates(finder, crawl.id, found, FoundAt(page, 1, 0))]
+    return crawl.id, finder

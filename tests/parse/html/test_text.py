@@ -58,7 +58,8 @@ def read(markup: str) -> str:
         pytest.param("<svg><title>i</title><text>t</text></svg>p", "p", id="pictures"),
         pytest.param("<script>x</script>", "", id="no text at all"),
         pytest.param("<html><head><title>t</title></head><frameset><frame src=x></frameset>", "", id="frames"),
-        pytest.param("a\x80b\x81c\x82d\x83e", "a\nb\x81cde", id="our own mark in a page does no harm"),
+        pytest.param("a\x8db\x81c\x8fd\x90e\x9df", "a\nb\x81c\ndef", id="our own mark in a page does no harm"),
+        pytest.param("a<br>p b<br>td", "a\np b\ntd", id="a line that begins like a block"),
     ],
 )
 def test_main_text(markup: str, expected: str) -> None:
