@@ -19,7 +19,9 @@ SLOW_S = 5.0
 # A parked visit is resumed so much before its turn: a busy process takes as long to wake a thread and to get a request
 # ready, and the rest is waited for in the thread.
 PREPARE_S = 0.04
-LOOKED_AFTER_S = 5.0  # a visit that waits longer for a promised start is settled this often, so that it notices a pause
+# A visit waits so long at most from one settle to the next, so that it notices a pause, and fetches what is wanted. The
+# delay of a far host is twice its latency: leaving would cost a take-up and a message for each of its pages.
+LOOKED_AFTER_S = 5.0
 PARKED_LINKS = PARKED_JOINS = 500  # few, because hundreds of visits are parked in a process
 
 
@@ -109,12 +111,13 @@ def gather(visit: Visit) -> bool:
     """Hand the batch to a group commit, if there is time and it may join. True: the visit belongs to another thread
     now.
 
-    A visit whose host is to rest is not gathered: its rest is written at once.
+    A visit whose host is to rest is not gathered: its rest is written at once. One that is late is: the process is
+    busy, and a settle of its own would make all others later.
     """
     gatherer, now = visit.worker.gatherer, visit.now()
     if gatherer is None or visit.rest.until is not None or not settle.may_join(visit):
         return False
-    if visit.turn.ready_at - now < SOONEST_S or visit.lease.ends - now < 2 * LEASE_MARGIN_S:
+    if max(visit.pace.delay_s, visit.turn.ready_at - now) < SOONEST_S or visit.lease.ends - now < 2 * LEASE_MARGIN_S:
         return False
     visit.move(VisitEvent.PARKED)
     visit.batch.move(BatchEvent.GATHERED)
@@ -130,14 +133,14 @@ def _may_park(visit: Visit) -> bool:
 
     - Not in isolation: its URL may kill the worker, and the leases of all visits parked there with it.
     - Not when the host rests.
-    - Not beyond the next settle, so that it notices a pause and its URLs are still wanted. While it waits longer, for a
-      promised start, it is settled in between.
+    - Not for long after a settle, so that it notices a pause and its URLs are still wanted. While it waits longer, for
+      a promised start, it is settled in between.
     """
     parking = visit.worker.parking
     if parking is None or not parking.has_room or visit.pace.isolate > 0 or visit.rest.until is not None:
         return False
     settings = visit.worker.settings
-    longest_s = settings.promise_longest_s if visit.start.is_promised else settings.settle_s
+    longest_s = settings.promise_longest_s if visit.start.is_promised else max(settings.settle_s, LOOKED_AFTER_S)
     return visit.turn.ready_at - visit.now() <= longest_s
 
 
