@@ -3,7 +3,7 @@
 A process that takes up more hosts than it can serve serves none of them well: visits are resumed late, grow old after
 one page, and leave. Each page then costs a take-up, a settle and a connection of its own, and these costs are what the
 process is short of. So only so many visits are in hand at once, parked ones included. The number grows by a twentieth
-while they are served in time, and shrinks by a tenth when they are late, as the window of TCP's congestion control
+while they are served in time, and shrinks by a fifth when they are late, as the window of TCP's congestion control
 does. It grows faster where there was time to spare for as long as a new visit takes to come to its full pace. It
 shrinks again only when no more are in hand than it allows: visits end one by one, and what they are late by says
 nothing new until then. An offer that waits too long for a place is not taken up: its host is offered again.
@@ -23,7 +23,7 @@ LATE_S = 0.25  # visits that are this late on average are too many
 IN_TIME_S = 0.1  # more may begin while they are no later than this
 LOOK_S = 0.05
 ADJUST_S = 0.5
-GROWTH, SHRINKAGE = 1.05, 0.9
+GROWTH, SHRINKAGE = 1.05, 0.8  # that many fewer have ended after 4 s, and none begins meanwhile
 IDLE_S = 0.05  # a process whose visits are no later has time to spare
 FULL_PACE_S = 2.0  # robots.txt, a delay and the first page
 QUICK_GROWTH = 1.15  # three quarters more in FULL_PACE_S

@@ -7,7 +7,8 @@ from app.crawl.state.batch import Batch
 from app.crawl.visit import settle
 from app.crawl.visit import work as at_work
 from app.crawl.visit.visit import settle_together, take_up, visit
-from app.model import Budgets, Failure, Origin, VisitEnding
+from app.model import Budgets, Failure, Origin, Rest, RestReason, VisitEnding
+from app.policy.lifecycle_visit import VisitEvent
 from app.store import budgets
 from app.store.host_rows import Offer
 from tests.crawl.loop import start
@@ -150,6 +151,29 @@ def test_a_budget_of_pages_ends_where_it_should(make: Make, web: Web, basket: Ba
     assert sum(len(site.pages_asked) for site in sites) == 8
     assert one(worker.engine, "SELECT pages_reserved FROM crawls") == 8
     assert {row["state"] for row in sql(worker.engine, "SELECT state FROM hosts")} == {"idle"}
+
+
+@pytest.mark.parametrize(
+    ("delay_s", "promised", "gathered"),
+    [
+        (DELAY_S, None, True),
+        (DELAY_S / 2, None, False),
+        (DELAY_S, Rest(RestReason.ADDRESS_BUDGET), False),
+    ],
+)
+def test_a_visit_that_is_late_is_gathered_but_misses_no_promised_start(
+    make: Make, web: Web, basket: Basket, delay_s: float, promised: Rest | None, gathered: bool
+) -> None:
+    worker = gathering(make, basket, default_delay_s=delay_s)
+    start(worker, site_of(web, 2).url())
+    offers: list[Offer] = []
+    claim.dispatch(worker.engine, worker.settings, offers.extend, worker.rng)
+    late = take_up(worker, offers[0].host_id, offers[0].token)
+    assert late is not None
+    late.move(VisitEvent.SERVED)
+    late.turn.ready_at, late.start.promised = late.now() - 1.0, promised
+    assert at_work.gather(late) == gathered
+    assert basket.gathered == ([late] if gathered else [])
 
 
 def test_robots_txt_of_several_hosts_is_settled_together(make: Make, web: Web, basket: Basket) -> None:

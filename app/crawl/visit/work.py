@@ -111,13 +111,12 @@ def gather(visit: Visit) -> bool:
     """Hand the batch to a group commit, if there is time and it may join. True: the visit belongs to another thread
     now.
 
-    A visit whose host is to rest is not gathered: its rest is written at once. One that is late is: the process is
-    busy, and a settle of its own would make all others later.
+    A visit whose host is to rest is not gathered: its rest is written at once.
     """
     gatherer, now = visit.worker.gatherer, visit.now()
     if gatherer is None or visit.rest.until is not None or not settle.may_join(visit):
         return False
-    if max(visit.pace.delay_s, visit.turn.ready_at - now) < SOONEST_S or visit.lease.ends - now < 2 * LEASE_MARGIN_S:
+    if _soonest_s(visit) < SOONEST_S or visit.lease.ends - now < 2 * LEASE_MARGIN_S:
         return False
     visit.move(VisitEvent.PARKED)
     visit.batch.move(BatchEvent.GATHERED)
@@ -126,6 +125,16 @@ def gather(visit: Visit) -> bool:
     visit.batch.move(BatchEvent.NO_ROOM)
     visit.move(VisitEvent.SERVED)
     return False
+
+
+def _soonest_s(visit: Visit) -> float:
+    """Seconds until the host's next request is due, or would be if the visit were in time.
+
+    A visit that is late is gathered as well: the process is busy, and a settle of its own would make all others later.
+    One that was promised a start is not: the start would be lost.
+    """
+    left_s = visit.turn.ready_at - visit.now()
+    return left_s if visit.start.is_promised else max(left_s, visit.pace.delay_s)
 
 
 def _may_park(visit: Visit) -> bool:
