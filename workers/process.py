@@ -18,7 +18,7 @@ from app.archive.keeper import ArchiveKeeper
 from app.archive.setup import make_keeper
 from app.celery import RENDER
 from app.config import Settings, current
-from app.crawl.state.setup import make_engine, make_sender, make_worker
+from app.crawl.state.setup import VISITS_PER_THREAD, make_engine, make_sender, make_worker
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.errors import InputError, ServiceError
@@ -36,8 +36,7 @@ from app.store import db
 if TYPE_CHECKING:
     from app.metrics.serve import Served
 
-PARKED_PER_THREAD = 8  # each takes 50 to 500 KiB, by its pages' links; where there is no room a host is returned
-FIRST_PER_THREAD, FIRST_LEAST = 2, 32  # visits in hand at first
+FIRST_LEAST = 32  # visits in hand at first, at the least; else one a thread
 THREADS_PER_LEAST = 4  # at the least: where a page takes 50 ms, a process keeps up with 20 hosts, not with 64
 WAITS = 0.8  # of its length an offer waits, less its way here: one that lapses is lost to others until it is over
 SEATS_A_PAGE = 4  # resumed, answered, its batch resumed and synced: a page is late by the waits for all of them
@@ -108,7 +107,7 @@ def _worker() -> Worker:
     settings = current()
     sender = make_sender(settings)
     name = process_name()
-    parking = DelayQueue(_resume, most=settings.concurrency * PARKED_PER_THREAD, threads=settings.concurrency)
+    parking = DelayQueue(_resume, most=settings.concurrency * VISITS_PER_THREAD, threads=settings.concurrency)
     made = make_worker(settings, engine=engine(), send=sender.send, where=sender.where, name=name)
     return replace(
         made,
@@ -162,9 +161,9 @@ def _intake() -> Intake:
 def places(threads: int) -> Places:
     """How many visits a process with so many threads may have in hand; with fewer than seats one would stay empty."""
     return Places(
-        first=max(FIRST_PER_THREAD * threads, FIRST_LEAST),
+        first=max(threads, FIRST_LEAST),
         least=max(threads // THREADS_PER_LEAST, SEATS),
-        most=threads * PARKED_PER_THREAD,
+        most=threads * VISITS_PER_THREAD,
     )
 
 

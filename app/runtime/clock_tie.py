@@ -20,27 +20,37 @@ class ClockTie:
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        # When received, and offsets of our clock: at least, at most.
-        self._bounds: deque[tuple[float, float, float]] = deque()
+        # Offsets of our clock, at least and at most, and when each was heard: the narrowest first, then those that are
+        # the narrowest once it is too old.
+        self._leasts: deque[tuple[float, float]] = deque()
+        self._mosts: deque[tuple[float, float]] = deque()
         self._most = float("inf")
 
     def moments(self, now: datetime, *, sent: float, received: float) -> tuple[float, float]:
         """The earliest and the latest monotonic second of `now`, a database time received between these two."""
         told = now.timestamp()
         with self._lock:
-            bounds, heard = self._bounds, self._monotonic()
-            while bounds and bounds[0][0] < heard - KEPT_S:
-                bounds.popleft()
-            bounds.append((heard, sent - told, received - told))
-            least = max(each[1] for each in bounds)
-            most = min(each[2] for each in bounds)
+            heard = self._monotonic()
+            least, most = self._narrowed(heard, sent - told, received - told)
             if least > most:
-                bounds.clear()
-                bounds.append((heard, sent - told, received - told))
-                least, most = sent - told, received - told
+                self._leasts.clear()
+                self._mosts.clear()
+                least, most = self._narrowed(heard, sent - told, received - told)
             self._most = most
         return told + least, told + most
 
     def latest(self, moment: datetime) -> float:
         """The latest monotonic second of a database time, by the exchanges of the seconds before the last one."""
         return moment.timestamp() + self._most
+
+    def _narrowed(self, heard: float, least: float, most: float) -> tuple[float, float]:
+        """The narrowest offsets, with this exchange. Its wider elders never count again."""
+        while self._leasts and self._leasts[-1][1] <= least:
+            self._leasts.pop()
+        while self._mosts and self._mosts[-1][1] >= most:
+            self._mosts.pop()
+        for bounds, offset in ((self._leasts, least), (self._mosts, most)):
+            bounds.append((heard, offset))
+            while bounds[0][0] < heard - KEPT_S:
+                bounds.popleft()
+        return self._leasts[0][1], self._mosts[0][1]

@@ -75,6 +75,7 @@ DEADLOCK = "40P01"  # deadlock_detected
 DEADLOCK_TRIES = 4
 _NAME = re.compile(r"^-- (\w+): .+$", re.MULTILINE)
 _BOUND = re.compile(r"(?<![:\w]):(\w+)(?!:)")  # :name, as SQLAlchemy's text() has it
+_BARE = re.compile(r"^(?:\s*--.*\n)+|^\s+", re.MULTILINE)  # comments, and indentation
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _T = TypeVar("_T")
 
@@ -105,22 +106,22 @@ def run(tx: Connection, query: TextClause, where: Mapping[str, Any] = _NOTHING) 
     which `transaction` translates like SQLAlchemy's.
     """
     cursor = tx.connection.cursor(row_factory=namedtuple_row)
-    cursor.execute(_driven(query), where)
+    cursor.execute(driven(query), where)
     return Rows(cursor)
 
 
 def tuples(tx: Connection, query: TextClause, where: Mapping[str, Any]) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Run a query for many rows: its column names, and its rows as plain tuples, which cost half of named ones."""
     cursor = tx.connection.cursor()
-    cursor.execute(_driven(query), where)
+    cursor.execute(driven(query), where)
     rows: list[tuple[Any, ...]] = cursor.fetchall()  # type: ignore[assignment]  # psycopg makes a list
     return [column[0] for column in cursor.description or ()], rows
 
 
 @cache
-def _driven(query: TextClause) -> str:
-    """A query as the driver wants it."""
-    return _BOUND.sub(r"%(\1)s", query.text.replace("%", "%%"))
+def driven(query: TextClause) -> str:
+    """A query as the driver wants it: bare, as it looks for the parameters of one over 4,096 bytes at each call."""
+    return _BOUND.sub(r"%(\1)s", _BARE.sub("", query.text).replace("%", "%%"))
 
 
 def connect(url: str, *, pool_size: int = 16, session_name: str = "tiptoe", may_spread: bool = True) -> Engine:

@@ -193,17 +193,18 @@ def of_origins(tx: Connection, origins: Sequence[Origin]) -> dict[Origin, Elsewh
     }
 
 
-def store(tx: Connection, *, host_id: int, fetched: Sequence[tuple[Origin, Fetched]]) -> None:
-    """Store results in the order they were fetched; each change becomes a line of history."""
+def store(tx: Connection, fetched: Sequence[tuple[int, Origin, Fetched]]) -> None:
+    """Store results of hosts, by id, each host's in the order they were fetched; each change becomes a line of
+    history."""
     if not fetched:
         return
-    for origin, each in fetched:
+    for host_id, origin, each in fetched:
         where = {"host_id": host_id, "scheme": origin.scheme, "port": origin.port}
         values = asdict(each) | {"sitemaps": list(each.sitemaps)}
         db.run(tx, _sql["revalidated"] if each.revalidated else _sql["store"], where | values)
         db.run(tx, _sql["note_copy"], where)
-    bodies = [each.body for _, each in fetched if each.body is not None]
-    db.run(tx, _sql["keep_bodies"], {"host_id": host_id, "bodies": bodies})
+    bodies = list({each.body for _, _, each in fetched if each.body is not None})
+    db.run(tx, _sql["keep_bodies"], {"host_ids": [host_id for host_id, _, _ in fetched], "bodies": bodies})
 
 
 def copies(tx: Connection, host_id: int) -> list[Copy]:

@@ -77,13 +77,13 @@ WHERE r.host_id = :host_id AND r.scheme = :scheme AND r.port = :port
           IS DISTINCT FROM (r.availability, r.status IS NULL, r.body_sha256, r.unreachable_since))
 
 -- keep_bodies: store bodies that history names, each once; in key order, so that two settles cannot deadlock
--- The host's own rows too, as a copy that is older than the history is in none of the bodies just fetched.
+-- The hosts' own rows too, as a copy that is older than the history is in none of the bodies just fetched.
 INSERT INTO robots_bodies (sha256, body)
 SELECT DISTINCT ON (b.sha256) b.sha256, b.body
 FROM (
     SELECT sha256(given.body) AS sha256, given.body FROM unnest(CAST(:bodies AS bytea[])) AS given (body)
     UNION ALL
-    SELECT body_sha256, body FROM robots WHERE host_id = :host_id AND body IS NOT NULL
+    SELECT body_sha256, body FROM robots WHERE host_id = ANY(CAST(:host_ids AS bigint[])) AND body IS NOT NULL
 ) AS b
 WHERE NOT EXISTS (SELECT FROM robots_bodies AS k WHERE k.sha256 = b.sha256)
 ORDER BY b.sha256

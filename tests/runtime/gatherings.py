@@ -63,8 +63,7 @@ class Shelf(DelayQueue[Visit]):
 
 
 def gathering(make: Make, basket: Basket, **settings: Any) -> Worker:
-    """Each page is settled; what was fetched with robots.txt alone, all that comes after together. No wait takes
-    time."""
+    """Each answer is settled, together with others. No wait takes time."""
     worker = make(**{"default_delay_s": DELAY_S, "linger_s": 0.02, "settle_s": DELAY_S - 1e-4, **settings})
     return ahead(replace(worker, parking=basket.shelf, gatherer=basket))
 

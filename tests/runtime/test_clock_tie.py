@@ -1,5 +1,6 @@
 """What is known of the database's clock: as much as the quickest exchange of the last seconds tells."""
 
+import random
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -58,3 +59,20 @@ def test_a_database_whose_clock_was_set_is_believed_at_once(tie: ClockTie, clock
     told(tie, clock, sent_ms=1, received_ms=1)
     assert told(tie, clock, sent_ms=20, received_ms=30, ahead_s=ahead_s) == (-20, 30)
     assert told(tie, clock, sent_ms=5, received_ms=90, ahead_s=ahead_s) == (-5, 30)
+
+
+def test_of_many_exchanges_the_narrowest_of_those_that_count_decide(tie: ClockTie, clock: Clock) -> None:
+    rng, heard = random.Random(1), list[tuple[float, int, int]]()
+    for _ in range(500):
+        clock.now += rng.expovariate(1.0)
+        sent_ms, received_ms = rng.randint(1, 100), rng.randint(1, 100)
+        heard = [each for each in heard if each[0] >= clock.now - KEPT_S] + [(clock.now, sent_ms, received_ms)]
+        found = told(tie, clock, sent_ms=sent_ms, received_ms=received_ms)
+        assert found == (-min(sent for _, sent, _ in heard), min(received for _, _, received in heard))
+
+
+def test_no_more_is_kept_of_many_exchanges_than_may_count_later(tie: ClockTie, clock: Clock) -> None:
+    """A busy process hears hundreds a second, and looks at what it keeps at each."""
+    for _ in range(1_000):
+        told(tie, clock, sent_ms=2, received_ms=3)
+    assert (len(tie._leasts), len(tie._mosts)) == (1, 1)  # noqa: SLF001  # no other sign of it but time

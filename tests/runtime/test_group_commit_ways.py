@@ -7,7 +7,8 @@ from app.crawl.state.batch import Batch
 from app.crawl.visit import settle
 from app.crawl.visit import work as at_work
 from app.crawl.visit.visit import settle_together, take_up, visit
-from app.model import Budgets, Failure, VisitEnding
+from app.model import Budgets, Failure, Origin, Rest, RestReason, VisitEnding
+from app.policy.lifecycle_visit import VisitEvent
 from app.store import budgets
 from app.store.host_rows import Offer
 from tests.crawl.loop import start
@@ -79,6 +80,7 @@ def test_a_rest_that_a_host_asks_for_is_written_at_once(make: Make, web: Web, ba
     offers: list[Offer] = []
     claim.dispatch(worker.engine, worker.settings, offers.extend, worker.rng)
     visit(worker, offers[0].host_id, offers[0].token)
+    basket.settle()
     basket.shelf.go_on()
     basket.settle()
     (report,) = basket.shelf.go_on()
@@ -151,6 +153,50 @@ def test_a_budget_of_pages_ends_where_it_should(make: Make, web: Web, basket: Ba
     assert {row["state"] for row in sql(worker.engine, "SELECT state FROM hosts")} == {"idle"}
 
 
+@pytest.mark.parametrize(
+    ("delay_s", "promised", "gathered"),
+    [
+        (DELAY_S, None, True),
+        (DELAY_S / 2, None, False),
+        (DELAY_S, Rest(RestReason.ADDRESS_BUDGET), False),
+    ],
+)
+def test_a_visit_that_is_late_is_gathered_but_misses_no_promised_start(
+    make: Make, web: Web, basket: Basket, delay_s: float, promised: Rest | None, gathered: bool
+) -> None:
+    worker = gathering(make, basket, default_delay_s=delay_s)
+    start(worker, site_of(web, 2).url())
+    offers: list[Offer] = []
+    claim.dispatch(worker.engine, worker.settings, offers.extend, worker.rng)
+    late = take_up(worker, offers[0].host_id, offers[0].token)
+    assert late is not None
+    late.move(VisitEvent.SERVED)
+    late.turn.ready_at, late.start.promised = late.now() - 1.0, promised
+    assert at_work.gather(late) == gathered
+    assert basket.gathered == ([late] if gathered else [])
+
+
+def test_robots_txt_of_several_hosts_is_settled_together(make: Make, web: Web, basket: Basket) -> None:
+    worker = gathering(make, basket)
+    sites = [site_of(web, 3) for _ in range(3)]
+    for number, site in enumerate(sites):
+        site.robots = f"User-agent: *\nDisallow: /{number % 2}"
+    start(worker, *(site.url() for site in sites))
+    offers: list[Offer] = []
+    claim.dispatch(worker.engine, worker.settings, offers.extend, worker.rng)
+    for offer in offers:
+        visit(worker, offer.host_id, offer.token)
+    with commits(worker.engine) as counted:
+        basket.settle()
+    assert len(counted) == 1
+    stored = (
+        "SELECT body, (SELECT count(*) FROM robots_copies AS c WHERE c.host_id = r.host_id) AS copies FROM robots AS r"
+    )
+    found = sorted((bytes(row["body"]).decode(), row["copies"]) for row in sql(worker.engine, stored))
+    assert found == sorted((site.robots, 1) for site in sites)
+    assert one(worker.engine, "SELECT count(*) FROM robots_bodies") == 2
+
+
 def test_what_needs_a_lock_of_its_own_is_settled_alone(
     make: Make, web: Web, basket: Basket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,7 +205,8 @@ def test_what_needs_a_lock_of_its_own_is_settled_alone(
     (visit,) = gathered(worker, basket, 1)
     assert settle.may_join(visit)
     budget = budgets.Budget(kind=budgets.BudgetKind.ADDRESS, name="127.0.0.1", gap_s=1.0)
-    for batch in (Batch(started=0.0, refused=(budget, Failure.REFUSED)), Batch(started=0.0, answered=budget)):
+    renewed = Batch(started=0.0, renewed_robots=[Origin("http", "h", 80)])
+    for batch in (Batch(started=0.0, refused=(budget, Failure.REFUSED)), Batch(started=0.0, answered=budget), renewed):
         visit.batch = batch
         assert not settle.may_join(visit)
     visit.batch, visit.picked.granted = Batch(started=0.0), {1: 2}

@@ -1,15 +1,29 @@
 """How many visits a process has in hand: as many as it serves in time."""
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import pytest
 
-from app.runtime.intake import ADJUST_S, GROWTH, IN_TIME_S, LATE_S, LOOK_S, MOMENT_S, Intake, Places
+from app.runtime.intake import (
+    ADJUST_S,
+    FULL_PACE_S,
+    GROWTH,
+    IDLE_S,
+    IN_TIME_S,
+    LATE_S,
+    LOOK_S,
+    MOMENT_S,
+    QUICK_GROWTH,
+    Intake,
+    Places,
+)
 
 LATE = LATE_S + 1
 NEITHER = (LATE_S + IN_TIME_S) / 2
+SOME_MORE = math.ceil(100 * GROWTH + 1)
 MOMENT_LOOKS = round(MOMENT_S / LOOK_S)
 
 
@@ -22,7 +36,7 @@ class Stopping(threading.Event):
 
     def wait(self, timeout: float | None = None) -> bool:
         assert timeout is not None
-        self._visits.now += timeout
+        self._visits.now = round(self._visits.now + timeout, 6)
         self._visits.looks += 1
         self._visits.looked(self._visits.looks)
         return self.is_set()
@@ -52,7 +66,12 @@ class Visits:
         return self.now
 
     def passes(self, late: float) -> None:
+        """It is late, and an offer looks; then what that adds has time to come."""
         self.late = late
+        self.now += ADJUST_S
+        if self.intake.wait():
+            self.intake.ended()
+        self.late = NEITHER
         self.now += ADJUST_S
 
 
@@ -62,7 +81,7 @@ def make(places: Places, *, threads: int = 8, looks: int = 0) -> Visits:
         lambda: visits.late,
         places=places,
         threads=threads,
-        patience_s=looks * LOOK_S,
+        patience_s=round(looks * LOOK_S, 6),
         stopping=visits.stopping,
         clock=visits.clock,
     )
@@ -87,7 +106,7 @@ def test_a_visit_that_has_ended_makes_room_for_another() -> None:
 
 @pytest.mark.parametrize(
     ("late", "in_hand"),
-    [(0.0, int(100 * GROWTH) + 1), (IN_TIME_S, int(100 * GROWTH) + 1), (NEITHER, 100), (LATE_S, 100), (LATE, 100)],
+    [(0.0, SOME_MORE), (IN_TIME_S, SOME_MORE), (NEITHER, 100), (LATE_S, 100), (LATE, 100)],
 )
 def test_more_begin_while_those_in_hand_are_in_time(late: float, in_hand: int) -> None:
     visits = make(places(100))
@@ -96,16 +115,52 @@ def test_more_begin_while_those_in_hand_are_in_time(late: float, in_hand: int) -
     assert 100 + visits.begin(200) == in_hand
 
 
-@pytest.mark.parametrize("looks", [1, 2])
-def test_fewer_begin_while_those_in_hand_are_late(looks: int) -> None:
+@pytest.mark.parametrize(
+    ("idle_s", "late", "growth"),
+    [
+        (FULL_PACE_S, 0.0, QUICK_GROWTH),
+        (FULL_PACE_S, IDLE_S, QUICK_GROWTH),
+        (FULL_PACE_S, IN_TIME_S, GROWTH),
+        (FULL_PACE_S - ADJUST_S, 0.0, GROWTH),
+    ],
+)
+def test_they_are_far_more_where_there_was_time_to_spare_for_long(idle_s: float, late: float, growth: float) -> None:
+    visits = make(places(100))
+    visits.late = NEITHER
+    visits.now += ADJUST_S
+    visits.begin(200)
+    visits.now += idle_s
+    visits.late = late
+    visits.begin(1)
+    assert visits.intake.in_hand == (100, int(100 * growth + 1))
+
+
+def test_what_is_added_begins_little_by_little() -> None:
+    visits = make(places(100))
+    visits.begin(200)
+    visits.now += ADJUST_S
+    assert not visits.begin(1), "the look that adds them"
+    visits.late, begun = NEITHER, []
+    for _ in range(4):
+        visits.now += ADJUST_S / 4
+        begun.append(visits.begin(200))
+    assert sum(begun) == SOME_MORE - 100
+    assert max(begun) == 2
+
+
+@pytest.mark.parametrize(("looks", "left", "most"), [(1, 95, 76), (10, 95, 76), (1, 76, 60), (10, 76, 60)])
+def test_fewer_begin_when_those_in_hand_are_late_but_fewer_still_only_when_so_few_are_left(
+    looks: int, left: int, most: int
+) -> None:
     visits = make(places(1_000))
-    visits.begin(100)
+    visits.begin(95)
+    visits.passes(LATE)  # 76 from now on
+    for _ in range(95 - left):
+        visits.intake.ended()
     for _ in range(looks):
         visits.passes(LATE)
         assert not visits.begin(1)
-    for _ in range(100):
-        visits.intake.ended()
-    assert visits.begin(200) == {1: 90, 2: 81}[looks]
+    assert visits.intake.in_hand == (left, most)
 
 
 def test_few_that_are_left_of_many_late_ones_were_not_too_many() -> None:
@@ -115,7 +170,7 @@ def test_few_that_are_left_of_many_late_ones_were_not_too_many() -> None:
     for _ in range(95):
         visits.intake.ended()
     visits.passes(LATE)
-    assert 5 + visits.begin(200) == 90
+    assert 5 + visits.begin(200) == 80
 
 
 def test_only_those_count_that_were_in_hand_since_the_last_look() -> None:
@@ -206,9 +261,9 @@ def test_two_threads_of_the_pool_stay_free_but_for_a_moment(
     assert thread.is_alive()
 
 
-@pytest.mark.parametrize(("threads", "looks"), [(1, MOMENT_LOOKS), (2, 20)])
+@pytest.mark.parametrize(("threads", "looks"), [(1, MOMENT_LOOKS), (2, 2 * MOMENT_LOOKS)])
 def test_of_two_threads_one_stays_free_and_of_one_itself(threads: int, looks: int) -> None:
-    visits = make(places(1), threads=threads, looks=20)
+    visits = make(places(1), threads=threads, looks=2 * MOMENT_LOOKS)
     visits.begin(1)
     visits.late = NEITHER
     assert not visits.intake.wait()

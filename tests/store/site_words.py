@@ -82,7 +82,7 @@ def _frontier(tx: Connection, word: str, host_id: int, crawl_id: int) -> None:
 
 def _robots(tx: Connection, word: str, host_id: int) -> None:
     for is_confirmed in (False, True, False):
-        robots.store(tx, host_id=host_id, fetched=[(Origin("http", "h", 80), _fetched(word, revalidated=is_confirmed))])
+        robots.store(tx, [(host_id, Origin("http", "h", 80), _fetched(word, revalidated=is_confirmed))])
 
 
 def _fetched(word: str, **changes: Any) -> Fetched:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg import _queries
 from sqlalchemy.dialects import postgresql
 
 import app.store
@@ -29,6 +30,14 @@ def test_postgres_takes_the_query(connection: psycopg.Connection, room: str, nam
     query = str(db.queries(room)[name].compile(dialect=DOLLARS))
     connection.execute(f"PREPARE it AS {query}")
     connection.execute("DEALLOCATE it")
+
+
+@pytest.mark.parametrize(("room", "name"), QUERIES)
+def test_the_driver_looks_for_the_parameters_of_a_query_once(room: str, name: str) -> None:
+    query = db.driven(db.queries(room)[name])
+    assert len(query.encode()) <= _queries.MAX_CACHED_STATEMENT_LENGTH
+    assert not re.search(r"^\s*--", query, re.MULTILINE)
+    assert [line for line in query.splitlines() if line.partition("--")[0].count("'") % 2] == [], "indented text"
 
 
 def test_a_query_that_postgres_does_not_take_is_refused(connection: psycopg.Connection) -> None:

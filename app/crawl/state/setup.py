@@ -1,5 +1,6 @@
 """Makes a worker's resources from the settings."""
 
+import resource
 import threading
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 from app.crawl.state.worker import Worker
 
 REFUSED_NAME_S = 30.0  # at most
+# In hand at most, nearly all parked. Each takes 50 to 500 KiB, by its pages' links; where there is no room a host is
+# returned.
+VISITS_PER_THREAD = 8
 
 
 def make_engine(settings: Settings, *, pool_size: int | None = None, session_name: str = "tiptoe") -> Engine:
@@ -54,7 +58,7 @@ def make_sender(settings: Settings) -> Sender:
     identity.check(settings.product_token, settings.contact)
     dialler = Dialler(make_resolver(settings), make_guard(settings.networks), require_contact=settings.contact is None)
     return Sender(
-        GuardedAdapter(dialler, idle_s=settings.idle_connection_s),
+        GuardedAdapter(dialler, idle_s=settings.idle_connection_s, origins_max=_connections_kept(settings.concurrency)),
         identity.headers(
             token=settings.product_token,
             version=_version(),
@@ -65,6 +69,17 @@ def make_sender(settings: Settings) -> Sender:
         signer=make_signer(settings),
         credentials=make_credentials(settings),
     )
+
+
+def _connections_kept(threads: int) -> int:
+    """How many idle connections are kept: as many as visits may be in hand, and half of the process's descriptors at
+    most.
+
+    The least recently used is closed first, which is the next that is needed where hosts take turns: with one too few
+    nearly every request would need a new one."""
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = threads * VISITS_PER_THREAD
+    return wanted if descriptors == resource.RLIM_INFINITY else min(wanted, max(descriptors // 2, 1))
 
 
 @cache

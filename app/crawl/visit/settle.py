@@ -59,7 +59,8 @@ def may_join(visit: Visit, *, leaves: bool = False) -> bool:
     batch = visit.batch
     reports = batch.refused is not None or batch.answered is not None
     returns_pages = (leaves or visit.leaving is not None) and any(visit.picked.granted.values())
-    return not (reports or returns_pages or batch.robots or batch.tdmrep or batch.counted is not None)
+    changes_robots = batch.renewed_robots or batch.tdmrep  # what it refused may be queued again, page by page
+    return not (reports or returns_pages or changes_robots or batch.counted is not None)
 
 
 def together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]:

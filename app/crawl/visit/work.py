@@ -19,7 +19,9 @@ SLOW_S = 5.0
 # A parked visit is resumed so much before its turn: a busy process takes as long to wake a thread and to get a request
 # ready, and the rest is waited for in the thread.
 PREPARE_S = 0.04
-LOOKED_AFTER_S = 5.0  # a visit that waits longer for a promised start is settled this often, so that it notices a pause
+# A visit waits so long at most from one settle to the next, so that it notices a pause, and fetches what is wanted. The
+# delay of a far host is twice its latency: leaving would cost a take-up and a message for each of its pages.
+LOOKED_AFTER_S = 5.0
 PARKED_LINKS = PARKED_JOINS = 500  # few, because hundreds of visits are parked in a process
 
 
@@ -114,7 +116,7 @@ def gather(visit: Visit) -> bool:
     gatherer, now = visit.worker.gatherer, visit.now()
     if gatherer is None or visit.rest.until is not None or not settle.may_join(visit):
         return False
-    if visit.turn.ready_at - now < SOONEST_S or visit.lease.ends - now < 2 * LEASE_MARGIN_S:
+    if _soonest_s(visit) < SOONEST_S or visit.lease.ends - now < 2 * LEASE_MARGIN_S:
         return False
     visit.move(VisitEvent.PARKED)
     visit.batch.move(BatchEvent.GATHERED)
@@ -125,19 +127,29 @@ def gather(visit: Visit) -> bool:
     return False
 
 
+def _soonest_s(visit: Visit) -> float:
+    """Seconds until the host's next request is due, or would be if the visit were in time.
+
+    A visit that is late is gathered as well: the process is busy, and a settle of its own would make all others later.
+    One that was promised a start is not: the start would be lost.
+    """
+    left_s = visit.turn.ready_at - visit.now()
+    return left_s if visit.start.is_promised else max(left_s, visit.pace.delay_s)
+
+
 def _may_park(visit: Visit) -> bool:
     """Whether the visit may keep its lease, without a thread, until its turn.
 
     - Not in isolation: its URL may kill the worker, and the leases of all visits parked there with it.
     - Not when the host rests.
-    - Not beyond the next settle, so that it notices a pause and its URLs are still wanted. While it waits longer, for a
-      promised start, it is settled in between.
+    - Not for long after a settle, so that it notices a pause and its URLs are still wanted. While it waits longer, for
+      a promised start, it is settled in between.
     """
     parking = visit.worker.parking
     if parking is None or not parking.has_room or visit.pace.isolate > 0 or visit.rest.until is not None:
         return False
     settings = visit.worker.settings
-    longest_s = settings.promise_longest_s if visit.start.is_promised else settings.settle_s
+    longest_s = settings.promise_longest_s if visit.start.is_promised else max(settings.settle_s, LOOKED_AFTER_S)
     return visit.turn.ready_at - visit.now() <= longest_s
 
 

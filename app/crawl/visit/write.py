@@ -77,6 +77,7 @@ def write(visits: Sequence[Visit], tx: Connection) -> Written:
     pages.keep(tx, [reading.page for batch in batches for reading in batch.readings if reading.page is not None])
     links.keep(tx, [row for batch in batches for row in batch.kept_links])
     pages.revise(tx, [revision for batch in batches for revision in batch.revisions])
+    robots.store(tx, [(visit.host_id, origin, each) for visit in visits for origin, each in visit.batch.robots])
     for visit in visits:
         _write_robots(visit, tx)
     sitemaps.credit(
@@ -135,7 +136,6 @@ def _write_patterns(visits: Sequence[Visit], tx: Connection) -> None:
 
 def _write_robots(visit: Visit, tx: Connection) -> None:
     batch = visit.batch
-    robots.store(tx, host_id=visit.host_id, fetched=batch.robots)
     robots.store_tdmrep(tx, host_id=visit.host_id, asked=batch.tdmrep)
     for origin in batch.doubted_robots:
         robots.doubt(tx, host_id=visit.host_id, origin=origin, recheck_s=visit.worker.settings.robots_recheck_s)

@@ -142,11 +142,16 @@ def test_results_wait_for_the_next_settle_and_no_longer(make: Make, web: Web) ->
     assert (len(site.paths), settled(worker.engine)) == (5, 4)
 
 
-def test_a_turn_later_than_a_settle_is_not_waited_for(make: Make, web: Web) -> None:
+@pytest.mark.parametrize(("longest", "ending"), [(0.9, "delay"), (1.2, "parked")])
+def test_a_turn_far_beyond_a_settle_is_not_waited_for(
+    make: Make, web: Web, monkeypatch: pytest.MonkeyPatch, longest: float, ending: str
+) -> None:
     """A pause would not be heard of, and what was picked might not be wanted any more."""
-    worker, shelf = shelved(make, settle_s=DELAY_S / 2)
+    monkeypatch.setattr(at_work, "LOOKED_AFTER_S", longest * DELAY_S)
+    worker, shelf = shelved(make, settle_s=DELAY_S / 4, jitter=0.0)
     start(worker, site_of(web, 3).url())
-    assert (begin(worker).ending, shelf.held) == ("delay", [])
+    assert (begin(worker).ending, len(shelf.held)) == (ending, int(ending == "parked"))
+    assert one(worker.engine, "SELECT count(*) FROM fetches") == 1, "it is settled before"
 
 
 def test_a_page_budget_is_kept_to_the_page(make: Make, web: Web) -> None:

@@ -97,9 +97,10 @@ def test_two_answers_of_one_batch_are_two_lines(worker: Worker, site: Site) -> N
         found = robots_store.of_host(tx, host_id)[0]
         origin = Origin(found.scheme, site.host, found.port)
         fetched = [
-            (origin, _fetched(found.now + timedelta(seconds=n), body)) for n, body in enumerate((b"a", b"b", b"a"))
+            (host_id, origin, _fetched(found.now + timedelta(seconds=n), body))
+            for n, body in enumerate((b"a", b"b", b"a"))
         ]
-        robots_store.store(tx, host_id=host_id, fetched=fetched)
+        robots_store.store(tx, fetched)
     assert [body for _, _, body, _ in history(worker)] == [COPY, "a", "b", "a"]
 
 
