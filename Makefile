@@ -30,8 +30,8 @@ demo: $(VENV)/local.stamp ## crawl a small web on this machine for two minutes, 
 	@exec $(BIN)/tiptoe demo $(ARGS)
 
 # `-m` given twice: the last one counts, so ARGS='-m faults' still reaches the faults.
-TWO = $(BIN)/python -m pytest -q -n 2 --dist worksteal
-TESTS = $(BIN)/python -m pytest -q -n 3 --dist worksteal -m 'not faults and (not acceptance or smoke)'
+THREE = $(BIN)/python -m pytest -q -n 3 --dist worksteal
+TESTS = $(THREE) -m 'not faults and (not acceptance or smoke)'
 WHOLE = 'faults or (acceptance and not smoke)'
 ROOMS = $(addprefix tests/,faults acceptance archive beat browser extract face hostile local metrics parse render runtime web workers)
 
@@ -52,14 +52,14 @@ check: gate ## before a commit: the gate, then the tests
 	@exec $(TESTS) --ignore=tests/test_docs.py --ignore=tests/test_errors.py --ignore=tests/test_site.py --ignore=tests/test_limits.py --ignore=tests/test_names.py --ignore=tests/test_voice.py
 
 coverage: $(VENV)/dev.stamp ## how much of policy, parse and crawl their tests run, lines and branches: at least 95 % each
-	@$(BIN)/python -m pytest -q -n 3 --dist worksteal --cov --cov-report= tests/policy tests/parse tests/crawl $(ARGS)
+	@$(THREE) --cov --cov-report= tests/policy tests/parse tests/crawl $(ARGS)
 	@exec $(BIN)/python -m tests.covered
 
 bench: $(VENV)/bench.stamp ## measure against Scrapy, Crawlee and a bare loop: ARGS=…
 	@exec $(BIN)/python -m bench $(ARGS)
 
 faults-quick: $(VENV)/dev.stamp ## kill, stop, cut off and overload everything, in the short forms, and type the docs: ARGS="-k ft12"
-	@exec $(TWO) -m $(WHOLE) $(ROOMS) $(ARGS)
+	@exec $(THREE) -m $(WHOLE) $(ROOMS) $(ARGS)
 
 faults: $(VENV)/dev.stamp ## the same in the long forms, for 2.5 hours, and its table: ARGS="-k ft12"
 	@FAULTS=long FAULTS_TABLE=docs/reliability.md exec $(BIN)/python -m pytest -q tests/faults $(ARGS)

@@ -226,4 +226,5 @@ def _words(statement: str) -> Counter[str]:
 
 
 def _likeness(one: Counter[str], other: Counter[str]) -> float:
-    return 2 * (one & other).total() / max((one + other).total(), 1)
+    shared = sum(min(times, other[word]) for word, times in one.items() if word in other)
+    return 2 * shared / max(one.total() + other.total(), 1)

@@ -135,6 +135,11 @@ def test_alerts_of_processes_that_hang_or_are_away_fire_and_clear(watched: Watch
     worker.send_signal(signal.SIGCONT)
     watched.until_quiet("TiptoeProcessUnreachable", "TiptoeWorkersSilent")
 
+    for process in (beat, worker):  # nobody is left to claim a host that is due
+        process.send_signal(signal.SIGKILL)
+    manual(site := web.site(), 3)
+    watched.crawl("late", [site])
+
     watched.web.terminate()
     watched.until_firing("TiptoeWebSilent")
     watched.web.wait(30)
@@ -147,11 +152,7 @@ def test_alerts_of_processes_that_hang_or_are_away_fire_and_clear(watched: Watch
     valve.replace()
     watched.until_quiet("TiptoePostgresAway")
 
-    for process in (beat, worker):  # nobody is left to claim a host that is due
-        process.send_signal(signal.SIGKILL)
-    manual(site := web.site(), 3)
-    watched.crawl("late", [site])
-    watched.until_firing("TiptoeDispatchLate")  # a minute later
+    watched.until_firing("TiptoeDispatchLate")  # a minute after the crawl was made
     watched.worker("w2")
     watched.beat()
     watched.until_quiet("TiptoeDispatchLate")

@@ -36,8 +36,8 @@ class Watched:
         return self.celery("worker", "--hostname", f"{name}@test", "--concurrency", "8", within=within, **env)
 
     def renderer(self, name: str) -> subprocess.Popen[bytes]:
-        """It crawls nothing, whoever else is gone."""
-        return self.celery("worker", "--hostname", f"{name}@test", "-Q", "render")
+        """It crawls nothing, whoever else is gone. A page has the time that it has by default."""
+        return self.celery("worker", "--hostname", f"{name}@test", "-Q", "render", TIPTOE_LEASE_S="60")
 
     def beat(self) -> subprocess.Popen[bytes]:
         return self.celery("beat", "--pidfile=")
@@ -87,6 +87,8 @@ def watch(folder: Path, database_url: str, broker_url: str) -> Iterator[Watched]
         "TIPTOE_LATENCY_FACTOR": "0",
         "TIPTOE_ATTEMPTS_MAX": "1",
         "TIPTOE_OFFER_S": "2",
+        "TIPTOE_REQUEST_DEADLINE_S": "10",
+        "TIPTOE_LEASE_S": "20",  # so soon after its worker was killed a host is visited again
         "TIPTOE_HOME": str(folder / "home"),
         "TIPTOE_METRICS": "127.0.0.1:0",
         "TIPTOE_WEB_LISTEN": f"127.0.0.1:{port}",

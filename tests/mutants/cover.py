@@ -31,11 +31,12 @@ def tests_of(path: str, within: str) -> list[str]:
     away = _away(_module_of(path))
     words = [each.strip("_").lower() for each in within.split(".")]
     names = {Path(path).stem, *(each for each in words if len(each) >= _TELLING)}
-    found = [name for suite in SUITES for name in _paths(suite) if Path(name).name.startswith("test_") and name in away]
+    found = [name for suite in SUITES for name in _paths(suite) if name in away and Path(name).name.startswith("test_")]
     room = str(Path("tests", *Path(path).parts[1:-1]))
 
     def rank(name: str) -> tuple[bool, bool, int, str]:
-        return not any(each in Path(name).stem for each in names), not name.startswith(room), away[name], name
+        stem = Path(name).stem
+        return not any(each in stem for each in names), not name.startswith(room), away[name], name
 
     return sorted(found, key=rank)
 
@@ -69,8 +70,9 @@ def _importers() -> dict[str, list[str]]:
     return importers
 
 
-def _paths(folder: str) -> list[str]:
-    return sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*.py"))
+@cache
+def _paths(folder: str) -> tuple[str, ...]:
+    return tuple(sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*.py")))
 
 
 def _imports(path: str) -> set[str]:
