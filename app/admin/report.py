@@ -166,8 +166,9 @@ def _end_of_seed(row: Row) -> str:
         last = f"; the last failure: {row['resting_detail']}" if is_away else ""
         return f"{url} is {row['state']}: {words(row['cause'], row['detail'])}{last}"
     if row["state"] == "queued":
+        again = "again " if ending else ""
         because = _paused(row) or resting_words(row) or (f"it ended as {ending} last" if ending else None)
-        return f"{url} was not fetched yet" + (f": {because}" if because else "")
+        return f"{url} was not fetched {again}yet" + (f": {because}" if because else "")
     return f"{url} ended as {ending}"
 
 

@@ -211,7 +211,17 @@ WHERE host_id = :host_id AND state = 'refused' AND cause <> 'trap' AND (crawl_id
 ORDER BY crawl_id, key
 LIMIT :n
 
--- reopen: queue URLs that a changed robots.txt allows
+-- trapped_hosts: hosts with URLs of a crawl that were refused as traps
+SELECT DISTINCT host_id FROM urls WHERE crawl_id = :crawl_id AND state = 'refused' AND cause = 'trap' ORDER BY host_id
+
+-- trapped: URLs of a crawl on a host that were refused as traps, a page of them
+SELECT key, url, linked
+FROM urls
+WHERE host_id = :host_id AND crawl_id = :crawl_id AND state = 'refused' AND cause = 'trap' AND key > :after
+ORDER BY key
+LIMIT :n
+
+-- reopen: queue refused URLs that a changed robots.txt or profile allows
 UPDATE urls AS u SET state = 'queued', cause = NULL, detail = NULL
 FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text)
 WHERE u.host_id = :host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex') AND u.state = 'refused'
