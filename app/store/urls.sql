@@ -279,7 +279,7 @@ RETURNING host_id
 -- With their total, the reason why a redirect was not followed, and why their host rests or their origin may not be
 -- fetched from.
 SELECT u.url, u.state, u.status, u.outcome, u.cause, u.detail, u.alias_of, s.reason, h.name AS host,
-       h.state = 'paused' OR h.pause_requested AS is_paused,
+       h.state = 'paused' OR h.pause_requested AS is_paused, h.polite_at, clock_timestamp() AS now,
        CASE WHEN r.since IS NOT NULL THEN :out_of_reach
             WHEN h.blocked_until > clock_timestamp() OR h.next_fetch_at > greatest(clock_timestamp(), h.polite_at)
             THEN h.resting_because END AS resting_because,
