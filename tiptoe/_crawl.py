@@ -111,7 +111,7 @@ class Crawling:
         held = _session.hold(self.settings)  # by its pages, too: what is kept has its answer read later
         with (
             open_services(self.settings, _session.tell) as (settings, services),
-            serving(held.engine, services, self.name, _session.tell),
+            serving(held.engine, settings, services, self.name, _session.tell),
         ):
             check_broker(services.broker_url)
             prepared = self._prepare(held.engine, settings)

@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from app.model import Capture
 from app.policy.document import document_of
 from app.store import captures
+from app.store.crawls import Crawl
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,14 @@ def of_url(tx: Connection, *, host_id: int, crawl_id: int, key: bytes) -> list[A
         return [_named(document)]
     source = next((each for each in found if each.id == document.rendered_from), None)
     return [_named(each) for each in (source, document) if each is not None]
+
+
+def no_archive(crawl: Crawl) -> str | None:
+    """Why a crawl has nothing in the archive, and what would change it; None where it keeps one."""
+    if crawl.archive:
+        return None
+    edit, again = f"tiptoe crawl edit {crawl.name} --archive", f"tiptoe crawl start {crawl.name} --again"
+    return f"crawl {crawl.name} keeps no archive; run: {edit}, then {again}"
 
 
 def _named(capture: Capture) -> ArchivedCapture:

@@ -3,6 +3,8 @@
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Final
 
 from sqlalchemy import Connection, Engine
 
@@ -14,16 +16,21 @@ from app.crawl.state.canon import make_canon
 from app.errors import InputError
 from app.model import CrawlChange, CrawlSpec, Url
 from app.policy import crawl_spec, scope
+from app.policy.focus.profile import Profile
+from app.policy.focus.shipped import profile_of
 from app.policy.scope import ScopeKind
-from app.store import crawls, db, urls
+from app.policy.url import Canon
+from app.store import crawls, db, hosts, urls
 from app.store.crawls import Crawl
+
+REOPEN_PAGE: Final = 1_000
 
 
 def edit(engine: Engine, settings: Settings, name: str, change: CrawlChange) -> Crawl:
     """Change a crawl. Returns it as it is afterwards. Raises InputError, and changes nothing then.
 
     Queued URLs are judged again before they are fetched. Links that a narrower scope refused are admitted when found
-    again.
+    again. URLs that were refused as traps are queued again if the new profile allows them.
     """
     crawl_id = find(engine, name).id
     if change.is_empty:
@@ -37,10 +44,38 @@ def edit(engine: Engine, settings: Settings, name: str, change: CrawlChange) -> 
             _redraw(tx, settings, crawl, ScopeKind(spec.scope))
         crawls.change(tx, crawl_id=crawl_id, spec=spec)
     recount(engine, crawl_id)
+    if change.profile is not None:
+        _reopen_traps(engine, settings, crawl_id, profile_of(spec.profile))
     with db.transaction(engine) as tx:
         waiting = urls.hosts_queued(tx, crawl_id) if crawl.state == "active" else []
     wake(engine, waiting)
     return find(engine, name)
+
+
+def _reopen_traps(engine: Engine, settings: Settings, crawl_id: int, profile: Profile) -> None:
+    """Queue what was refused as a trap and the profile allows; a page of URLs in a transaction."""
+    if not profile.traps.allow:
+        return
+    canon = make_canon(settings)
+    with db.transaction(engine) as tx:
+        found = urls.trapped_hosts(tx, crawl_id)
+    for host_id in found:
+        after: bytes | None = b""
+        while after is not None:
+            after = db.repeat(partial(_reopen_page, engine, canon, crawl_id, profile, host_id, after))
+
+
+def _reopen_page(
+    engine: Engine, canon: Canon, crawl_id: int, profile: Profile, host_id: int, after: bytes
+) -> bytes | None:
+    """Returns the last key of the page, or None."""
+    with db.transaction(engine) as tx:
+        hosts.lock(tx, [host_id])
+        rows = urls.trapped(tx, host_id=host_id, crawl_id=crawl_id, after=after, n=REOPEN_PAGE)
+        parsed = [(key, canon.of_row(text, key, linked)) for key, text, linked in rows]
+        allowed = [key for key, url in parsed if isinstance(url, Url) and profile.allows(url)]
+        urls.reopen(tx, host_id=host_id, rows=[{"crawl_id": crawl_id, "key": key} for key in allowed])
+    return rows[-1][0] if rows else None
 
 
 def open_crawl(engine: Engine, settings: Settings, name: str, wish: CrawlChange) -> Crawl:

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine
 
 from app.admin import archived, rendering
-from app.admin.archived import ArchivedCapture
+from app.admin.archived import ArchivedCapture, no_archive
 from app.admin.crawls import find
 from app.admin.robots_report import Ruling, canonical, ruling
 from app.admin.url_changes import respelt
@@ -39,6 +39,7 @@ class InCrawl:
     waits_for    what stands between it and its next fetch
     rendering    what a browser made of it, or what that waits for
     archived     the capture of the answer, and of what a browser made of it
+    unarchived   why there is none, where the crawl keeps no archive
     effects      the effects of the page's directives and opt-outs; if it was kept out for them, see its `cause`
     """
 
@@ -52,6 +53,7 @@ class InCrawl:
     effects: list[str]
     rendering: list[str]
     archived: list[ArchivedCapture]
+    unarchived: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,7 +211,8 @@ def _known(tx: Connection, url: Url, host: Row, every: Mapping[int, Crawl]) -> l
             rendering=rendering.of_page(rendered[row["crawl_id"]], every[row["crawl_id"]].render, here)
             if row["crawl_id"] in rendered
             else [],
-            archived=archived.of_url(tx, host_id=host["id"], crawl_id=row["crawl_id"], key=url.key),
+            archived=(kept := archived.of_url(tx, host_id=host["id"], crawl_id=row["crawl_id"], key=url.key)),
+            unarchived=None if kept or row["fetched_at"] is None else no_archive(every[row["crawl_id"]]),
         )
         for row in urls.find(tx, host_id=host["id"], key=url.key)
     ]

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine
 from app.admin import rendering
 from app.admin.crawls import find
 from app.admin.rendering import CrawlRenderings
-from app.admin.waiting import last_ending, resting_words
+from app.admin.waiting import last_ending, resting_words, when
 from app.config import Settings
 from app.model.reasons import Cause, words
 from app.policy.focus.verdict import Measured, verdict
@@ -166,10 +166,16 @@ def _end_of_seed(row: Row) -> str:
         last = f"; the last failure: {row['resting_detail']}" if is_away else ""
         return f"{url} is {row['state']}: {words(row['cause'], row['detail'])}{last}"
     if row["state"] == "queued":
-        because = _paused(row) or resting_words(row) or (f"it ended as {ending} last" if ending else None)
-        return f"{url} was not fetched yet" + (f": {because}" if because else "")
+        again = "again " if ending else ""
+        because = _paused(row) or resting_words(row) or (f"it ended as {ending} last" if ending else _delayed(row))
+        return f"{url} was not fetched {again}yet" + (f": {because}" if because else "")
     return f"{url} ended as {ending}"
 
 
 def _paused(row: Row) -> str | None:
     return f"its host is paused: tiptoe host resume {row['host']}" if row["is_paused"] else None
+
+
+def _delayed(row: Row) -> str | None:
+    at, now = row["polite_at"], row["now"]
+    return f"the delay of its host ends {when(at, now)}" if at > now else None

@@ -131,7 +131,10 @@ def _refused(url: Row, host: Row) -> str:
     why = words(url["cause"], url["detail"])
     match url["cause"]:
         case Cause.TRAP:
-            return f"an operator; it was refused as a {why}: {_retry(url)} --force; tiptoe host patterns {host['name']}"
+            return (
+                f"an operator; it was refused as a {why}: {_retry(url)} --force; "
+                f"or for all like it, allow in the crawl's profile; tiptoe host patterns {host['name']}"
+            )
         case Cause.ROBOTS:
             return f"robots.txt to allow it; it was refused because of {why}"
         case Cause.ROBOTS_OUT_OF_REACH:

@@ -1,6 +1,7 @@
 """The command line: `tiptoe`. Commands are shells over `app.admin`; what is heavy is imported within them."""
 
 import gc
+import sys
 from typing import Annotated
 
 import typer
@@ -12,6 +13,8 @@ def main() -> None:
     """Run a command and exit: 0 success, 1 a service or a finding, 2 bad input, 130 after Ctrl-C."""
     try:
         make_app()(prog_name="tiptoe")
+    except KeyboardInterrupt:  # while it imports; a command's own is Typer's
+        sys.exit(130)
     finally:
         gc.freeze()  # an exit looks all that is left over for garbage: a quarter of a short command's CPU time
 

@@ -52,7 +52,7 @@ def crawl(
     name = name or urls[0].host
     began = time.monotonic()
     with _services(settings) as (settings, services, engine):
-        with serving(engine, services, name):
+        with serving(engine, settings, services, name):
             found, is_new_work = _prepare(engine, settings, name, wish, urls, again=again)
             interrupted = is_new_work and run(engine, settings, services, found, web=web)
         _tell(engine, services, found, seconds=time.monotonic() - began, as_json=as_json, interrupted=interrupted)
@@ -79,7 +79,11 @@ def up(settings: "Settings", web: Web = False, as_json: AsJson = False) -> None:
             say(f"their passwords are in {services.home / 'services.json'}, which only you can read")
         say(f"beat and workers run; logs in {services.home / 'logs'}; Ctrl-C ends them")
         try:
-            with serves_all(open_home(services.home), say), Stack(settings, services, web=web) as stack, warned():
+            with (
+                serves_all(open_home(services.home), settings, say),
+                Stack(settings, services, web=web) as stack,
+                warned(),
+            ):
                 while True:
                     stack.tend()
                     time.sleep(1.0)

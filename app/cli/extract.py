@@ -56,6 +56,7 @@ def run(
 ) -> None:
     """Run a handler over a crawl's archive, without a request. Pages that its version has handled are left out."""
     from app.admin import crawls, extract
+    from app.admin.archived import no_archive
 
     with open_database() as (settings, engine):
         wanted = extract.named(settings, handler)
@@ -75,6 +76,9 @@ def run(
     else:
         for each in ended:
             _tell_end(each, counts.get(each.handler))
+        hint = no_archive(found)
+        if hint is not None and not any(each.done or each.failed for each in ended):
+            say(hint)
     if any(each.failed for each in ended):
         raise typer.Exit(1)
 

@@ -12,14 +12,18 @@ from app.cli.out import say
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from app.config import Settings
     from app.local.services import Services
 
 MOST_NAMED = 5
 
 
 @contextmanager
-def serving(engine: "Engine", services: "Services", name: str) -> Iterator[None]:
-    """Context in which this command serves the crawl of this name. Names the others. Raises ServiceError."""
+def serving(engine: "Engine", settings: "Settings", services: "Services", name: str) -> Iterator[None]:
+    """Context in which this command serves the crawl of this name. Names the others.
+
+    Raises ServiceError, InputError where another command treats sites otherwise.
+    """
     from app.local import serving
     from app.local.home import open_home
 
@@ -28,7 +32,7 @@ def serving(engine: "Engine", services: "Services", name: str) -> Iterator[None]
         yield
         return
     home = open_home(services.home)
-    with serving.serving(home, name, say, at_end=lambda: _pause(engine, name)):
+    with serving.serving(home, name, settings, say, at_end=lambda: _pause(engine, name)):
         serving.leave_aside(home, say, pause=lambda other: _pause(engine, other))
         _name_others(engine, name)
         yield

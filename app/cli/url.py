@@ -181,6 +181,7 @@ def _show_crawl(row: "InCrawl") -> None:
             *(("empty without JavaScript", line) for line in lines((page and page["needs_script"]) or {})),
             *(("rendering", line) for line in row.rendering),
             *(("archived", each.line) for each in row.archived),
+            ("archived", row.unarchived and retyped(f"no: {row.unarchived}")),
             ("links", page and page["links"]),
             ("admitted", url["admitted_at"]),
         ]

@@ -31,9 +31,7 @@ def as_json(item: object, model: type | None) -> dict[str, Any]:
         values = {field.name: getattr(item, field.name) for field in dataclasses.fields(item)}
     else:
         shown = f"{item!r:.100}"
-        raise Misfit(
-            f"yielded {shown}, a {type(item).__name__}; yield dicts, dataclasses, pydantic models or follow(…)"
-        )
+        raise Misfit(f"yielded {shown} ({type(item).__name__}); yield dicts, dataclasses, pydantic models or follow(…)")
     try:
         return _fitted(values, model)
     except Misfit:

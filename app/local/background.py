@@ -1,6 +1,6 @@
 """Runs one crawl on this machine in a thread of its own, so that a script can read its pages meanwhile.
 
-    with open_services(settings, log) as (settings, services), serving(engine, services, name, log):
+    with open_services(settings, log) as (settings, services), serving(engine, settings, services, name, log):
         with BackgroundCrawl(settings, services, engine, crawl) as running:
             while not running.wait(0.25): …
 
@@ -92,7 +92,7 @@ def _tend(stack: Stack, engine: Engine, crawl: Crawl, stop: threading.Event) -> 
 
 
 @contextmanager
-def serving(engine: Engine, services: Services, name: str, log: Log) -> Iterator[None]:
+def serving(engine: Engine, settings: Settings, services: Services, name: str, log: Log) -> Iterator[None]:
     """Context in which this process serves the crawl of this name: it is paused at the end, unless it has ended.
 
     Crawls that killed scripts left active are paused, too. All of this only where the database is ours.
@@ -101,7 +101,7 @@ def serving(engine: Engine, services: Services, name: str, log: Log) -> Iterator
         yield
         return
     home = open_home(services.home)
-    with serves.serving(home, name, log, at_end=lambda: _pause(engine, name)):
+    with serves.serving(home, name, settings, log, at_end=lambda: _pause(engine, name)):
         serves.leave_aside(home, log, pause=lambda other: _pause(engine, other))
         yield
 

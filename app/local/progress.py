@@ -19,6 +19,7 @@ from app.words import counted, harmless, rounded, sized
 if TYPE_CHECKING:
     from rich.console import Console, Group, RenderableType
     from rich.live import Live
+    from rich.text import Text
 
 PLAIN_EVERY_S = 10.0
 RATE_OVER_S = 30.0
@@ -145,15 +146,21 @@ def _hosts(hosts: Sequence[HostRow], room: int) -> "RenderableType":
     from rich.text import Text
 
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    made.add_column("host", ratio=5, no_wrap=True, overflow="ellipsis")
-    made.add_column("waits for", ratio=4, no_wrap=True, overflow="ellipsis")
+    made.add_column("host")  # cells that are too long are cut; were the columns `no_wrap`, all three would shrink alike
+    made.add_column("waits for")
     made.add_column("next", no_wrap=True, justify="right")
     shown = hosts[:room] if len(hosts) <= room else hosts[: room - 1]
     for host in shown:
-        made.add_row(Text(harmless(host.host)), Text(harmless(_waits_for(host))), _next(host))
+        made.add_row(_cell(host.host), _cell(_waits_for(host)), _next(host))
     if len(shown) < len(hosts):
         made.add_row(Text("… and others", style="dim"), "", "")
     return made
+
+
+def _cell(text: str) -> "Text":
+    from rich.text import Text
+
+    return Text(harmless(text), no_wrap=True, overflow="ellipsis")
 
 
 def _waits_for(host: HostRow) -> str:

@@ -4,28 +4,36 @@ Such a command holds a shared lock on run/serves-<hash>, with the crawl's name i
 kernel releases it when the command dies. At a clean end it removes the file. So an unlocked file is a killed command's.
 `tiptoe up` holds run/up: it serves every active crawl. All of this happens under the home's lock, which orders starts
 and ends.
+
+The workers of all these commands serve every active crawl of the home. So the commands must treat sites alike: each
+file says how its command does, and one that differs from a living one is refused.
 """
 
 import fcntl
+import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
+from app.config import Settings
+from app.errors import InputError
 from app.local.home import Home, Log, take, try_exclusive
 
 _PATIENCE = "another command that starts or ends"
+_ALIKE = {"contact": "--contact", "default_delay_s": "--delay", "allow_networks": "--allow-network"}
 
 
 @contextmanager
-def serving(home: Home, crawl: str, log: Log, *, at_end: Callable[[], None]) -> Iterator[None]:
+def serving(home: Home, crawl: str, settings: Settings, log: Log, *, at_end: Callable[[], None]) -> Iterator[None]:
     """Lock the crawl's file. at_end: called at a clean end if no other command serves the crawl; if it fails, the file
-    stays."""
+    stays. Raises InputError if a living command treats sites otherwise."""
     path = _path(home, crawl)
     with home.starting(log):
+        _check_alike(home, settings)
         lock = take(path, fcntl.LOCK_SH, waiting_for=_PATIENCE, log=log)
-        path.write_text(crawl)
+        path.write_text(f"{crawl}\n{json.dumps(_treats(settings))}")
     try:
         yield
     finally:
@@ -40,9 +48,13 @@ def serving(home: Home, crawl: str, log: Log, *, at_end: Callable[[], None]) -> 
 
 
 @contextmanager
-def up(home: Home, log: Log) -> Iterator[None]:
-    """Lock run/up while `tiptoe up` runs."""
-    lock = take(home.run / "up", fcntl.LOCK_SH, waiting_for=_PATIENCE, log=log)
+def up(home: Home, settings: Settings, log: Log) -> Iterator[None]:
+    """Lock run/up while `tiptoe up` runs. Raises InputError if a living command treats sites otherwise."""
+    path = home.run / "up"
+    with home.starting(log):
+        _check_alike(home, settings)
+        lock = take(path, fcntl.LOCK_SH, waiting_for=_PATIENCE, log=log)
+        path.write_text(f"\n{json.dumps(_treats(settings))}")
     try:
         yield
     finally:
@@ -59,11 +71,34 @@ def leave_aside(home: Home, log: Log, *, pause: Callable[[str], None]) -> None:
         if is_up(home):
             return
         for path in sorted(home.run.glob("serves-*")):
-            crawl = path.read_text()
+            crawl = path.read_text().partition("\n")[0]
             if _is_free(path):
                 if crawl:  # killed before it wrote the name, it had not made the crawl
                     pause(crawl)
                 path.unlink(missing_ok=True)
+
+
+def _treats(settings: Settings) -> dict[str, str]:
+    """How the workers of a command treat sites, by the name of the setting; as a person would write it."""
+    networks = ",".join(sorted({str(network) for network in settings.allow_networks}))
+    delay = f"{settings.default_delay_s:g}"
+    return {"contact": settings.contact or "", "default_delay_s": delay, "allow_networks": networks}
+
+
+def _check_alike(home: Home, settings: Settings) -> None:
+    for path in (home.run / "up", *sorted(home.run.glob("serves-*"))):
+        if _is_free(path):
+            continue
+        crawl, _, text = path.read_text().partition("\n")
+        who = f"crawl {crawl}" if crawl else "tiptoe up"
+        theirs: dict[str, str] = json.loads(text or "{}")
+        for name, ours in _treats(settings).items():
+            if theirs.get(name, ours) != ours:
+                raise InputError(
+                    f"{_ALIKE[name]} {ours or 'none'}",
+                    f"{who} runs in this home with {theirs[name] or 'none'}, and workers serve all crawls of a home: "
+                    "use the same, wait for its end, or choose another --home",
+                )
 
 
 def _path(home: Home, crawl: str) -> Path:

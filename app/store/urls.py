@@ -184,6 +184,18 @@ def refused_of_host(
     return [(row.crawl_id, row.key, row.url, row.linked) for row in rows]
 
 
+def trapped_hosts(tx: Connection, crawl_id: int) -> list[int]:
+    return [row.host_id for row in db.run(tx, _sql["trapped_hosts"], {"crawl_id": crawl_id})]
+
+
+def trapped(
+    tx: Connection, *, host_id: int, crawl_id: int, after: bytes, n: int
+) -> list[tuple[bytes, str, str | None]]:
+    """(key, URL, as linked) of URLs that were refused as traps: a page of n after a key."""
+    where = {"host_id": host_id, "crawl_id": crawl_id, "after": after, "n": n}
+    return [(row.key, row.url, row.linked) for row in db.run(tx, _sql["trapped"], where)]
+
+
 def reopen(tx: Connection, *, host_id: int, rows: Sequence[Mapping[str, Any]]) -> int:
     """Queue refused URLs again. rows: crawl_id, key. Returns how many wait for their first fetch, in active crawls."""
     if not rows:

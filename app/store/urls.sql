@@ -211,7 +211,17 @@ WHERE host_id = :host_id AND state = 'refused' AND cause <> 'trap' AND (crawl_id
 ORDER BY crawl_id, key
 LIMIT :n
 
--- reopen: queue URLs that a changed robots.txt allows
+-- trapped_hosts: hosts with URLs of a crawl that were refused as traps
+SELECT DISTINCT host_id FROM urls WHERE crawl_id = :crawl_id AND state = 'refused' AND cause = 'trap' ORDER BY host_id
+
+-- trapped: URLs of a crawl on a host that were refused as traps, a page of them
+SELECT key, url, linked
+FROM urls
+WHERE host_id = :host_id AND crawl_id = :crawl_id AND state = 'refused' AND cause = 'trap' AND key > :after
+ORDER BY key
+LIMIT :n
+
+-- reopen: queue refused URLs that a changed robots.txt or profile allows
 UPDATE urls AS u SET state = 'queued', cause = NULL, detail = NULL
 FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text)
 WHERE u.host_id = :host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex') AND u.state = 'refused'
@@ -269,7 +279,7 @@ RETURNING host_id
 -- With their total, the reason why a redirect was not followed, and why their host rests or their origin may not be
 -- fetched from.
 SELECT u.url, u.state, u.status, u.outcome, u.cause, u.detail, u.alias_of, s.reason, h.name AS host,
-       h.state = 'paused' OR h.pause_requested AS is_paused,
+       h.state = 'paused' OR h.pause_requested AS is_paused, h.polite_at, clock_timestamp() AS now,
        CASE WHEN r.since IS NOT NULL THEN :out_of_reach
             WHEN h.blocked_until > clock_timestamp() OR h.next_fetch_at > greatest(clock_timestamp(), h.polite_at)
             THEN h.resting_because END AS resting_because,

@@ -8,9 +8,10 @@ from app.admin.edit import edit, open_crawl
 from app.crawl.state.worker import Worker
 from app.errors import InputError
 from app.model import Budgets, CrawlChange
+from app.policy.focus.shipped import text_of
 from app.store import crawls, db
 from tests.crawl.loop import make_settings, start
-from tests.store.rows import Aside, await_blocked, backend
+from tests.store.rows import Aside, await_blocked, backend, sql
 
 
 def test_a_crawl_has_one_scope(worker: Worker) -> None:
@@ -53,3 +54,25 @@ def test_a_scope_is_drawn_around_seeds_as_the_operator_admits_them(worker: Worke
     assert edit(worker.engine, settings, "c", CrawlChange(scope="prefix")).scope_prefixes == [
         "http://a.test:6000/docs/"
     ]
+
+
+def test_what_a_new_profile_allows_is_a_trap_no_more(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages of two by two; the others stay refused, and so do those of another cause or crawl."""
+    monkeypatch.setattr("app.admin.edit.REOPEN_PAGE", 2)
+    for name in ("c", "other"):
+        start(
+            worker,
+            *(f"http://{host}.test/{path}?n={n}" for host in "ab" for path in ("book", "cal") for n in range(3)),
+            name=name,
+        )
+    sql(worker.engine, "UPDATE urls SET state = 'refused', cause = 'trap', detail = '?n' RETURNING id")
+    sql(worker.engine, "UPDATE urls SET cause = 'robots' WHERE url LIKE '%book?n=2' RETURNING id")
+    edit(worker.engine, worker.settings, "c", CrawlChange(profile="docs"))
+    assert not sql(worker.engine, "SELECT FROM urls WHERE state = 'queued'")
+
+    edit(worker.engine, worker.settings, "c", CrawlChange(profile=text_of("docs") + "\n[traps]\nallow = ['^/book']\n"))
+    queued = sql(worker.engine, "SELECT crawl_id, url, cause, detail FROM urls WHERE state = 'queued' ORDER BY url")
+    assert [row["url"] for row in queued] == [f"http://{host}.test/book?n={n}" for host in "ab" for n in range(2)]
+    assert {(row["crawl_id"], row["cause"], row["detail"]) for row in queued} == {
+        (find(worker.engine, "c").id, None, None)
+    }

@@ -5,6 +5,7 @@ import ast
 import csv
 import io
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -127,3 +128,11 @@ def test_usage_errors_are_one_line() -> None:
     assert (
         run("host", "slow", "a.test").err == "tiptoe: Missing argument 'SECONDS|default'; see tiptoe host slow --help\n"
     )
+
+
+def test_ctrl_c_while_the_commands_are_imported_is_no_traceback() -> None:
+    interrupted = (
+        "import signal, app.cli; app.cli.make_app = lambda: signal.raise_signal(signal.SIGINT); app.cli.main()"
+    )
+    ended = subprocess.run([sys.executable, "-c", interrupted], cwd=APP.parent, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")

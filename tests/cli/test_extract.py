@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from tests.cli.conftest import Tiptoe
 from tests.crawl.web import Answer, Web, html
 from tests.extract.archived import Shelf, extractions, items
-from tests.store.rows import clean, sql
+from tests.store.rows import clean, make_crawl, sql
 
 BOOKS = """
 from app.extract.handlers import follow, handler
@@ -208,3 +208,13 @@ def test_a_handler_that_there_is_not(tiptoe: Tiptoe, shelf: Shelf) -> None:
         ran = tiptoe("extract", verb, "boooks")
         assert (ran.code, ran.out) == (2, "")
         assert ran.err == "tiptoe: handler 'boooks': does not exist; there are: books\n"
+
+
+def test_a_crawl_without_an_archive_is_named_as_the_reason(tiptoe: Tiptoe, engine: Engine) -> None:
+    make_crawl(engine, "bare", archive=False)
+    write()
+    ran = tiptoe("extract", "run", "books.py", "--crawl", "bare")
+    assert (ran.code, ran.out) == (0, "books: 0 pages, 0 failed\n")
+    assert ran.err.splitlines()[-1] == (
+        "crawl bare keeps no archive; run: tiptoe crawl edit bare --archive, then tiptoe crawl start bare --again"
+    )

@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.cli import own
+from app.config import load
 from app.local.services import Services
 from tests.store.rows import clean, make_crawl, sql
 
@@ -40,7 +41,7 @@ def test_a_crawl_is_paused_by_the_end_of_its_command_in_our_own_database(
     """On a configured one other workers may serve it."""
     where = services(tmp_path, embedded=embedded)
     try:
-        with own.serving(engine, where, "mine"):
+        with own.serving(engine, load(), where, "mine"):
             make_crawl(engine, "mine")
             make_crawl(engine, "others")
             if ends is not None:
@@ -52,7 +53,7 @@ def test_a_crawl_is_paused_by_the_end_of_its_command_in_our_own_database(
 
 
 def test_a_crawl_that_ended_stays_as_it_is(engine: Engine, tmp_path: Path) -> None:
-    with own.serving(engine, services(tmp_path, embedded=True), "mine"):
+    with own.serving(engine, load(), services(tmp_path, embedded=True), "mine"):
         make_crawl(engine, "mine", state="finished", finished_at="2026-01-01T00:00Z", ended_because="done")
     assert states(engine) == {"mine": "finished"}
 
@@ -61,7 +62,7 @@ def test_others_are_named(engine: Engine, tmp_path: Path, capsys: pytest.Capture
     for number in range(7):
         make_crawl(engine, f"waits-{number}", state="paused")
     make_crawl(engine, "runs")
-    with own.serving(engine, services(tmp_path, embedded=True), "mine"):
+    with own.serving(engine, load(), services(tmp_path, embedded=True), "mine"):
         pass
     said = capsys.readouterr().err
     assert "waits-0, waits-1, waits-2, waits-3, waits-4 and 2 more" in said

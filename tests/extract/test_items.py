@@ -66,10 +66,10 @@ def test_what_is_yielded_becomes_json(yielded: object, model: type | None, item:
 @pytest.mark.parametrize(
     ("yielded", "model", "words"),
     [
-        (7, None, "yielded 7, a int"),
-        ("text", None, "yielded 'text', a str"),
-        (None, None, "yielded None, a NoneType"),
-        (Book, None, "a type; yield dicts"),
+        (7, None, "yielded 7 (int)"),
+        ("text", None, "yielded 'text' (str)"),
+        (None, None, "yielded None (NoneType)"),
+        (Book, None, "(type); yield dicts"),
         ({"a": b"x"}, None, "'a' is b'x', a bytes"),
         ({"a": object}, None, "'a' is <class 'object'>, a type"),
         ({1: 2}, None, "JSON cannot hold"),

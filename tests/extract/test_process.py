@@ -57,7 +57,7 @@ ENDINGS = [
     ("import signal as s, time; s.signal(14, s.SIG_IGN); time.sleep(60)", "deadline", "took longer than 0.5 s", ""),
     ("b'x' * (3 << 30)", "memory", "needed more than 512 MiB (books.py:5)", "MemoryError"),
     ("raise ValueError('no \\ud800price')", "raised", "raised ValueError: no price (books.py:5)", "no price"),
-    ("yield 7", "misfit", "yielded 7, a int; yield dicts, dataclasses", ""),
+    ("yield 7", "misfit", "yielded 7 (int); yield dicts, dataclasses", ""),
     ("yield {'a': b'x'}", "misfit", "'a' is b'x', a bytes", ""),
     ("yield {1: 2}", "misfit", "JSON cannot hold", ""),
     ("yield from ({} for _ in range(10_001))", "misfit", "more than 10,000 items", ""),

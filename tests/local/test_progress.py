@@ -147,3 +147,11 @@ def test_numbers_that_are_not_whole_are_said_to_be_too_low() -> None:
     part = look(is_whole=False, queued=7)
     assert progress.line(part, 0.0).startswith("docs: over 1,234 pages (0.0/s), 7 queued")
     assert drawn(part)[1] == "pages   over 1,234, 2.0/s"
+
+
+def test_a_long_wait_leaves_the_host_and_the_time_readable() -> None:
+    away = host("a-name.example.org", "its wait: robots.txt out of reach", next_s=80.0)._replace(detail="x" * 200)
+    *_, row = drawn(look(away, host()))[:-1]
+    assert row.startswith("a-name.example.org  its wait: robots.txt out of reach: xxx")
+    assert row.endswith("…  in 0:01:20")
+    assert len(row) == 80

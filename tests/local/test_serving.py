@@ -1,22 +1,28 @@
 """A command that serves a crawl is told from one that was killed, and nobody pauses what somebody serves."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from app.config import load
+from app.errors import InputError
 from app.local import serving
 from app.local.home import Home, open_home
 
 COMMAND = """
-import sys
+import json, sys
 from pathlib import Path
+from app.config import load
 from app.local import serving
 from app.local.home import open_home
-with serving.serving(open_home(Path(sys.argv[1])), sys.argv[2], print, at_end=lambda: print("paused")):
+settings = load(**json.loads(sys.argv[3]))
+with serving.serving(open_home(Path(sys.argv[1])), sys.argv[2], settings, print, at_end=lambda: print("paused")):
     print("serves", flush=True)
     sys.stdin.readline()
 """
@@ -27,10 +33,10 @@ def home(tmp_path: Path) -> Home:
     return open_home(tmp_path / "home")
 
 
-def command(home: Home, crawl: str) -> "subprocess.Popen[str]":
-    """A process that serves a crawl until it reads a line."""
+def command(home: Home, crawl: str, **values: Any) -> "subprocess.Popen[str]":
+    """A process that serves a crawl until it reads a line.   values: of its settings"""
     process = subprocess.Popen(
-        [sys.executable, "-c", COMMAND, str(home.root), crawl],
+        [sys.executable, "-c", COMMAND, str(home.root), crawl, json.dumps(values)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -97,10 +103,41 @@ def test_nothing_is_paused_while_up_serves_every_crawl(
     home: Home, end: "Callable[[subprocess.Popen[str]], str | None]"
 ) -> None:
     with ExitStack() as stack:
-        stack.enter_context(serving.up(home, print))
-        stack.enter_context(serving.up(home, print))
+        stack.enter_context(serving.up(home, load(), print))
+        stack.enter_context(serving.up(home, load(), print))
         running = command(home, "docs")
         assert not end(running)
         running.communicate()
         assert left_behind(home) == []
     assert not serving.is_up(home)
+
+
+@pytest.mark.parametrize(
+    ("values", "option"),
+    [
+        ({"default_delay_s": 0.1}, "--delay 0.1"),
+        ({"allow_networks": ["127.0.0.0/8"]}, "--allow-network 127.0.0.0/8"),
+        ({"contact": "me@example.org"}, "--contact me@example.org"),
+    ],
+)
+def test_a_command_that_treats_sites_otherwise_is_refused(home: Home, values: dict[str, Any], option: str) -> None:
+    """Its workers would visit the other's hosts, with its own delay, networks and contact."""
+    running = command(home, "docs")
+    ours = serving.serving(home, "other", load(**values), print, at_end=lambda: None)
+    with pytest.raises(InputError, match=f"^{option}: crawl docs runs in this home with "), ours:
+        pass
+    with pytest.raises(InputError, match=option), serving.up(home, load(**values), print):
+        pass
+    running.communicate("\n")
+    again = serving.serving(home, "docs", load(), print, at_end=lambda: None)
+    with serving.up(home, load(**values), print), pytest.raises(InputError, match="tiptoe up runs in this home"), again:
+        pass
+
+
+def test_a_killed_command_is_no_reason_to_refuse_another(home: Home) -> None:
+    killed = command(home, "docs", default_delay_s=4)
+    killed.kill()
+    killed.communicate()
+    again = command(home, "docs", default_delay_s=2)
+    again.communicate("\n")
+    assert left_behind(home) == []

@@ -75,7 +75,7 @@ def _facts(row: InCrawl) -> list[tuple[str, object]]:
         "Title": kept and kept["title"],
         "Content type": kept and kept["content_type"],
         "Empty without JavaScript": "; ".join(lines((kept and kept["needs_script"]) or {})),
-        "In the archive": "; ".join(each.line for each in row.archived),
+        "In the archive": "; ".join(each.line for each in row.archived) or (row.unarchived and f"no: {row.unarchived}"),
         "Links on it": kept and kept["links"],
         "Admitted": when(url["admitted_at"]),
     }

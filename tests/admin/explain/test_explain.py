@@ -31,6 +31,15 @@ def test_a_page_that_was_fetched(worker: Worker, site: Site) -> None:
     assert found.robots.allowed is True
 
 
+def test_a_page_of_a_crawl_without_an_archive_says_so(worker: Worker, site: Site) -> None:
+    start(worker, site.url(), archive=False)
+    assert alone(worker, site.url()).unarchived is None, "it was not fetched yet"
+    go(worker)
+    assert (alone(worker, site.url()).unarchived or "").startswith("crawl c keeps no archive; run: ")
+    sql(worker.engine, "UPDATE crawls SET archive = true")
+    assert alone(worker, site.url()).unarchived is None
+
+
 def test_a_page_that_keeps_fresh_waits_for_its_recrawl(worker: Worker, site: Site) -> None:
     start(worker, site.url(), keep_fresh=True)
     go(worker)

@@ -141,7 +141,8 @@ def test_the_wait_of_a_host_without_its_lease_is_its_next_contact(worker: Worker
         (
             "trap",
             "/w#",
-            "an operator; it was refused as a trap: /w#: tiptoe url retry {url} --force; tiptoe host patterns {host}",
+            "an operator; it was refused as a trap: /w#: tiptoe url retry {url} --force; "
+            "or for all like it, allow in the crawl's profile; tiptoe host patterns {host}",
         ),
         ("other", "too deep", "an operator; it was refused because of too deep: tiptoe url retry {url}"),
     ],

@@ -252,6 +252,25 @@ def test_a_seed_of_a_paused_host_names_the_command_that_resumes_it(worker: Worke
     assert why == f"{site.url()} was not fetched yet: its host is paused: tiptoe host resume {site.host}"
 
 
+def test_a_seed_of_another_round_was_fetched_before(worker: Worker, web: Web) -> None:
+    site = web.site()
+    start(worker, site.url())
+    go(worker)
+    sql(worker.engine, "UPDATE urls SET state = 'queued', due_at = NULL WHERE depth = 0")
+    why = report.report(worker.engine, "c").why_nothing
+    assert why == f"{site.url()} was not fetched again yet: it ended as not_found (status 404) last"
+
+
+def test_a_seed_that_waits_for_the_delay_of_its_host_says_until_when(worker: Worker, web: Web) -> None:
+    """A crawl may end between robots.txt and the first page: Crawl-delay, `--max-seconds`."""
+    site = web.site()
+    start(worker, site.url())
+    sql(worker.engine, "UPDATE hosts SET polite_at = clock_timestamp() + interval '10 minutes'")
+    why = str(report.report(worker.engine, "c").why_nothing)
+    assert why.startswith(f"{site.url()} was not fetched yet: the delay of its host ends ")
+    assert why.endswith("(in 0:10:00)")
+
+
 def test_why_nothing_without_a_seed(worker: Worker) -> None:
     start(worker)
     assert report.report(worker.engine, "c").why_nothing == "it has no seed"
