@@ -52,6 +52,14 @@ class Turned(TypedDict):
     pattern: str
 
 
+class SecondLook(TypedDict):
+    """A host's refused URLs of a crawl, of which so many are tried."""
+
+    host_id: int
+    crawl_id: int
+    n: int
+
+
 def of_host(tx: Connection, *, host_id: int, crawl_id: int) -> list[PatternRow]:
     where = {"host_id": host_id, "crawl_id": crawl_id, "n": MOST}
     return db.run(tx, _sql["of_host"], where).of(PatternRow)
@@ -70,6 +78,11 @@ def reopen(tx: Connection, rows: Sequence[Turned]) -> Counter[int]:
         for row in db.run(tx, _sql["reopen"], {"rows": db.rows_param(rows)}):
             queued[row.host_id] += row.is_new
     return queued
+
+
+def try_refused(tx: Connection, rows: Sequence[SecondLook]) -> list[int]:
+    """Queue the most promising refused URLs, never fetched. Returns the crawl of each."""
+    return [row.crawl_id for row in db.run(tx, _sql["try_refused"], {"rows": db.rows_param(rows)})] if rows else []
 
 
 def report(tx: Connection, *, host_id: int, n: int) -> list[Mapping[str, Any]]:

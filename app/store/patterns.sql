@@ -26,6 +26,24 @@ WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.state = 'refused' 
   AND u.detail = r.pattern
 RETURNING u.host_id, u.fetched_at IS NULL AS is_new
 
+-- try_refused: queue some of a host's URLs that were refused for their pattern, past what judges them: one of each
+-- pattern, best first, and first of those where the most may be lost
+WITH waiting AS (
+    SELECT u.host_id, u.crawl_id, u.id, r.n,
+           (p.new + 1.0) / (p.fetched + 2) * count(*) OVER (PARTITION BY u.crawl_id, u.detail) AS at_stake,
+           row_number() OVER (PARTITION BY u.crawl_id, u.detail ORDER BY u.score DESC, u.id) AS place
+    FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, n integer)
+    JOIN urls AS u ON u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.state = 'refused' AND u.cause = 'trap'
+        AND u.fetched_at IS NULL
+    JOIN url_patterns AS p ON p.host_id = u.host_id AND p.crawl_id = u.crawl_id AND p.pattern = u.detail
+), chosen AS (
+    SELECT host_id, id, row_number() OVER (PARTITION BY crawl_id ORDER BY place, at_stake DESC, id) <= n AS is_one
+    FROM waiting
+)
+UPDATE urls AS u SET state = 'queued', cause = 'forced', detail = NULL
+FROM chosen AS c WHERE c.is_one AND u.host_id = c.host_id AND u.id = c.id
+RETURNING u.crawl_id
+
 -- report: the patterns of a host in every crawl, the most refused first
 SELECT c.name AS crawl, p.pattern, p.urls, p.fetched, p.new, p.refused, p.lately, p.new_lately,
        (SELECT count(*) FROM urls AS u

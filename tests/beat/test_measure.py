@@ -67,7 +67,7 @@ def test_the_report_shows_the_days(worker: Worker, site: Site) -> None:
     found = report.report(worker.engine, "c")
     (day,) = found.days
     assert (day.requests, day.pages, day.frontier_depth) == (4, 3, 0)
-    assert found.verdict == ["nothing waits: `tiptoe seed add URL --crawl c` gives it more"]
+    assert found.verdict == ["nothing waits: `tiptoe seed add c URL` gives it more"]
 
 
 def test_what_a_person_ended_is_measured_next_and_what_ended_long_ago_is_not(worker: Worker, site: Site) -> None:

@@ -6,7 +6,7 @@ hosts share a small budget. What is not used is returned; what a crash loses, `f
 """
 
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 
 from sqlalchemy import Connection
@@ -40,11 +40,9 @@ def pick(visits: Sequence[Visit], tx: Connection) -> None:
     if not visits:
         return
     sizes = {visit.host_id: _batch_size(visit.worker, visit.turn) for visit in visits}
-    found: dict[int, list[Due]] = {visit.host_id: [] for visit in visits}
-    for due in urls.pick(
-        tx, [_wanted(visit.lease, visit.turn, visit.origins, sizes[visit.host_id]) for visit in visits]
-    ):
-        found[due.host_id].append(due)
+    found = _due(visits, sizes, tx)
+    dry = [each for each in visits if not found[each.host_id] and worth.try_refused(each.picked, tx, each.host_id)]
+    found |= _due(dry, sizes, tx) if dry else {}
     chosen = [(visit, _chosen(visit.worker, found[visit.host_id], sizes[visit.host_id])) for visit in visits]
     granted: dict[int, list[Due]] = {visit.host_id: [] for visit in visits}
     asked = [
@@ -64,6 +62,16 @@ def pick(visits: Sequence[Visit], tx: Connection) -> None:
         visit.picked.is_budget_spent = bool(of_crawls) and not own
         visit.picked.due = deque(sorted(own, key=lambda due: visit.worker.rng.random()) if len(of_crawls) > 1 else own)
     _find_originals([visit for visit in visits if visit.worker.archive is not None], tx)
+
+
+def _due(visits: Sequence[Visit], sizes: Mapping[int, int], tx: Connection) -> dict[int, list[Due]]:
+    """By host, the best of what is due."""
+    found: dict[int, list[Due]] = {visit.host_id: [] for visit in visits}
+    for due in urls.pick(
+        tx, [_wanted(visit.lease, visit.turn, visit.origins, sizes[visit.host_id]) for visit in visits]
+    ):
+        found[due.host_id].append(due)
+    return found
 
 
 def _find_originals(visits: Sequence[Visit], tx: Connection) -> None:

@@ -20,7 +20,7 @@ from app.model import Refusal, RequestKind, Url
 from app.model.url import on_host, target_of
 from app.policy.candidate import Candidate
 from app.policy.focus import novelty, score
-from app.policy.focus.patterns import SMALL_SHARE, SMALL_SITE, TrapKind, Yield
+from app.policy.focus.patterns import REFUSED, SMALL_SHARE, SMALL_SITE, TrapKind, Yield, tries
 from app.policy.focus.score import SEED, Scored, handed_on, unpacked
 from app.policy.focus.shape import shape_of
 from app.policy.focus.shipped import GENERAL, profile_of
@@ -29,7 +29,7 @@ from app.policy.lifecycle import UrlEvent
 from app.store import crawls, pages
 from app.store import patterns as store
 from app.store.crawls import Crawl
-from app.store.patterns import Kept, Turned
+from app.store.patterns import Kept, SecondLook, Turned
 
 _log = structlog.get_logger()
 REFUSALS: Final = {
@@ -192,25 +192,47 @@ def changed_rows(host_id: int, focus: Mapping[int, CrawlFocus]) -> tuple[list[Ke
     kept: list[Kept] = []
     turned: list[Turned] = []
     for crawl_id, each in sorted(focus.items()):
-        for name in sorted(each.changed):
-            found = each.yields[name]
-            kept.append(
-                {
-                    "host_id": host_id,
-                    "crawl_id": crawl_id,
-                    "pattern": name,
-                    "urls": found.urls,
-                    "fetched": found.fetched,
-                    "new": found.new,
-                    "refused": found.refused,
-                    "lately": found.lately,
-                    "new_lately": found.new_lately,
-                    "rendered": found.rendered,
-                    "gain": found.gain,
-                }
-            )
+        kept += [_row(host_id, crawl_id, name, each.yields[name]) for name in sorted(each.changed)]
         turned += [{"host_id": host_id, "crawl_id": crawl_id, "pattern": name} for name in sorted(each.turned)]
     return kept, turned
+
+
+def _row(host_id: int, crawl_id: int, name: str, found: Yield) -> Kept:
+    return {
+        "host_id": host_id,
+        "crawl_id": crawl_id,
+        "pattern": name,
+        "urls": found.urls,
+        "fetched": found.fetched,
+        "new": found.new,
+        "refused": found.refused,
+        "lately": found.lately,
+        "new_lately": found.new_lately,
+        "rendered": found.rendered,
+        "gain": found.gain,
+    }
+
+
+def _tries(focus: CrawlFocus) -> int:
+    """How many refused URLs are tried now, if the host's share of the budget has room."""
+    pages = sum(each.fetched for name, each in focus.yields.items() if name[0] == "/" and name[-3:] != "/**")
+    return tries(focus.terms, focus.yields.get(REFUSED, Yield())) if pages < focus.share else 0
+
+
+def try_refused(picked: Picked, tx: Connection, host_id: int) -> bool:
+    """Queue a few refused URLs of a host that has nothing else. Returns whether there were any.
+
+    Without it a site whose pages stand behind lists that bring nothing is lost, with its budget unspent.
+    """
+    wanted = [(crawl_id, _tries(focus)) for crawl_id, focus in sorted(picked.focus.items()) if focus.judges]
+    rows: list[SecondLook] = [{"host_id": host_id, "crawl_id": crawl_id, "n": n} for crawl_id, n in wanted if n]
+    queued = store.try_refused(tx, rows)
+    for crawl_id in queued:
+        picked.focus[crawl_id].tried()
+    picked.unfetched += len(queued)
+    tried = [(crawl_id, picked.focus[crawl_id].yields[REFUSED]) for crawl_id in sorted(set(queued))]
+    store.keep(tx, [_row(host_id, crawl_id, REFUSED, found) for crawl_id, found in tried])
+    return bool(queued)
 
 
 def written(focus: Mapping[int, CrawlFocus]) -> None:

@@ -10,7 +10,7 @@ from app.crawl.page.preferences import Wishes
 from app.crawl.state.batch import Batch
 from app.crawl.state.focus import CrawlFocus
 from app.crawl.state.visit import Visit
-from app.model import Header, Page, Url, VisitEnding
+from app.model import Cause, Header, Page, Url, VisitEnding
 from app.model.url import on_host
 from app.parse import language
 from app.policy import link_header
@@ -94,6 +94,7 @@ def _learn(focus: CrawlFocus, attempt: Attempt, document: Page, said: Said) -> N
         labels=_labels(attempt.url, document),
         found_on=on_host(due.found_on, attempt.url),
         is_seed=due.depth == 0,
+        was_refused=due.cause == Cause.FORCED,
     )
 
 

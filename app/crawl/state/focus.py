@@ -21,9 +21,7 @@ from app.policy.focus.subsets import Subset, paths, words
 from app.policy.focus.vocabulary import Vocabulary
 from app.policy.lane import LAST_LANE
 
-MOST_KEPT_REFUSED = (
-    500  # refused URLs of a pattern that have a row, and are queued again when it turns; the others are logged only
-)
+MOST_KEPT_REFUSED = 500  # URLs of a pattern that have a row, and are queued again when it turns; others are logged
 LEARNED = 0.3  # of a score, from shapes whose pages had no new text of their own to those that all had: as an anchor
 PROVEN = 0.8  # of a shape's pages had new text of their own: its form is no risk then
 LISTS = 0.2  # of a shape's pages, fewer: they are lists
@@ -123,12 +121,9 @@ class CrawlFocus:
     def _is_worth(self, shape: Shape, risk: float, found_on: str | None) -> bool:
         terms = self.terms
         named_by = self._yield(shape_of(found_on).name) if found_on is not None else _NONE
-        return patterns.is_worth(
-            terms,
-            self._yield(shape.name),
-            [self._yield(group) for group in shape.groups],
-            is_suspect=risk >= patterns.RISKY or patterns.is_poor(terms, named_by),
-        )
+        groups = [self._yield(group) for group in shape.groups]
+        is_suspect = risk >= patterns.RISKY or patterns.is_poor(terms, named_by)
+        return patterns.is_worth(terms, self._yield(shape.name), groups, is_suspect=is_suspect)
 
     def _yield(self, name: str) -> Yield:
         return self.yields.get(name, _NONE)
@@ -174,6 +169,10 @@ class CrawlFocus:
             self._put(name, self._yield(name).refusing())
         return before.refused
 
+    def tried(self) -> None:
+        """Count a refused URL that is queued all the same."""
+        self._put(patterns.REFUSED, self._yield(patterns.REFUSED).after(False))
+
     def relevance(self, words: list[str]) -> float:
         """The relevance of a page with these words, 0 to 1, which counts from now on; 0 where there are no topics."""
         if not self.profile.topics or not words:
@@ -188,14 +187,15 @@ class CrawlFocus:
         labels: Iterable[str],
         found_on: str | None,
         is_seed: bool = False,
+        was_refused: bool = False,
     ) -> None:
         """Note what a page brought that was fetched for the first time. A seed is no evidence against its like.
 
-        labels    of its links to pages of its host
-        found_on  the path and query on its host that named it first
+        labels       of its links to pages of its host
+        found_on     the path and query on its host that named it first
+        was_refused  it is fetched all the same
 
-        A page without text proves nothing: its site may leave that to scripts. Nor does one that a view of it was
-        fetched before, whose fault it is.
+        A page without text proves nothing: its site may leave that to scripts. Nor does one whose view came first.
         """
         is_new = self.seen.judge(text, url.target, labels, compares_names=self.refuses)
         is_said = (self.seen.had_view(url.target) or is_seed) and not is_new
@@ -205,6 +205,8 @@ class CrawlFocus:
             self._compare(url, is_new)
         if is_new:
             self.vocabulary.learn(text.all_words)
+            if was_refused and (tried := self.yields.get(patterns.REFUSED)):
+                self._put(patterns.REFUSED, tried.credited())
 
     def _compare(self, url: Url, is_new: bool | None) -> None:
         """Note what a page brought beside its siblings.
@@ -225,8 +227,7 @@ class CrawlFocus:
         before = self._yield(name)
         after = before.after_rendering(gained)
         if after != before:
-            self.yields[name] = after
-            self.changed.add(name)
+            self._put(name, after)
             self.has_proof = self.has_proof or after.is_proven
 
     def needing_browser(self, url: Url, chars: int) -> Yield | None:

@@ -30,6 +30,8 @@ GAIN_MOST: Final = 1_000_000
 CHANCE: Final = 0.02  # that a subset brings nothing by chance: less, and its URLs are refused
 EXPLORED: Final = 3  # subsets of a place that are tried where their pattern is poor, and as many for each good one
 AMPLE: Final = 0.5  # of a host's share of the budget: where no more is known, there are requests to spare
+REFUSED: Final = "refused"  # the pattern of refused URLs that are tried where nothing else is left
+TRIES: Final = 5  # of them at a time
 NEW_SHARE: Final = 0.3  # of a page's phrases must be new on its host for new text
 
 
@@ -198,6 +200,14 @@ def is_retried(terms: TrapTerms, group: Yield) -> bool:
     """
     times, left = divmod(group.refused + 1, terms.retry)
     return left == 0 and times & (times - 1) == 0
+
+
+def tries(terms: TrapTerms, refused: Yield) -> int:
+    """How many refused URLs of a host are tried where nothing else is left: a few, and more while they bring something.
+
+    refused: what those that were tried have brought
+    """
+    return TRIES if not refused.fetched or brings(terms, refused) else 0
 
 
 def has_turned(terms: TrapTerms, before: Yield, after: Yield) -> bool:

@@ -98,7 +98,7 @@ def _starved(days: Sequence[Measured], name: str) -> list[str]:
         remedy = "choose a narrower scope or `--max-depth`"
         found.append(f"{1 - done:.0%} of what it values most waits, and {pace}: {remedy}")
     if waiting == 0 and requests < FEW:
-        found.append(f"nothing waits: `tiptoe seed add URL --crawl {name}` gives it more")
+        found.append(f"nothing waits: `tiptoe seed add {name} URL` gives it more")
     if denied > max(waiting, requests):
         remedy = "`tiptoe robots check URL` names the rule"
         found.append(f"robots.txt refuses {counted(denied, 'URL')}, more than it was asked for: {remedy}")

@@ -49,7 +49,7 @@ def of(**change: Any) -> Measured:
         ({"avg_response_time_ms": 3_500.0}, "an answer takes 3.5 s"),
         (
             {"requests": 5, "pages": 5, "frontier_depth": 0, "robots_denials": 0},
-            "nothing waits: `tiptoe seed add URL --crawl docs`",
+            "nothing waits: `tiptoe seed add docs URL`",
         ),
     ],
 )

@@ -1,0 +1,35 @@
+"""Refused URLs that are tried where nothing else of a host is left, and its share of the budget has room."""
+
+from app.crawl.state.worker import Worker
+from app.model import Budgets
+from app.policy.focus.patterns import SMALL_SITE, TRIES
+from tests.crawl.focus.test_traps import AMPLE, asked, calendar, pattern, words
+from tests.crawl.loop import run, start
+from tests.crawl.web import Web, html
+from tests.store.rows import one
+
+EMPTY, GOOD = 7, 33
+
+
+def test_what_a_bad_start_lost_is_fetched(worker: Worker, web: Web) -> None:
+    """The first pages of a pattern bring nothing, and too few are refused for one to be tried before the end."""
+    site = web.site()
+    docs = [f"/docs/{n}x" for n in range(SMALL_SITE)]
+    notes = [f"/notes/{n}" for n in range(EMPTY + GOOD)]
+    site.pages |= {path: html(text=words(path)) for path in docs}
+    site.pages |= {path: html(text=words(path) if n >= EMPTY else "Nothing") for n, path in enumerate(notes)}
+    site.pages[docs[0]] = html(*notes[EMPTY:], text=words(docs[0]))
+    site.pages["/"] = html(*notes[:EMPTY], *docs, text=words("/"))
+    start(worker, site.url(), budgets=Budgets(max_pages=len(docs) + len(notes) + 10))
+    run(worker)
+    assert set(notes[EMPTY:]) <= set(site.pages_asked)
+
+
+def test_what_brings_nothing_then_either_is_left_for_good(worker: Worker, web: Web) -> None:
+    site = web.site()
+    days = calendar(site, text=lambda n: f"{n}")
+    start(worker, site.url(), budgets=AMPLE)
+    run(worker)
+    assert pattern(worker, "refused")["fetched"] == TRIES
+    assert len(asked(site, "/day")) < SMALL_SITE / 2 < len(days)
+    assert one(worker.engine, "SELECT count(*) FROM urls WHERE state = 'queued'") == 0
