@@ -216,7 +216,7 @@ def _row(host_id: int, crawl_id: int, name: str, found: Yield) -> Kept:
 def _tries(focus: CrawlFocus) -> int:
     """How many refused URLs are tried now, if the host's share of the budget has room."""
     pages = sum(each.fetched for name, each in focus.yields.items() if name[0] == "/" and name[-3:] != "/**")
-    return tries(focus.terms, focus.yields.get(REFUSED, Yield())) if pages < focus.share else 0
+    return tries(focus.profile.traps, focus.yields.get(REFUSED, Yield())) if pages < focus.share else 0
 
 
 def try_refused(picked: Picked, tx: Connection, host_id: int) -> bool:

@@ -13,7 +13,7 @@ from app.model import Url
 from app.policy.focus import patterns, siblings
 from app.policy.focus.novelty import Said
 from app.policy.focus.patterns import Precedence, TrapKind, Yield
-from app.policy.focus.profile import Profile, TrapTerms
+from app.policy.focus.profile import Profile
 from app.policy.focus.relevance import topic_share
 from app.policy.focus.score import Parts, Scored
 from app.policy.focus.shape import Shape, shape_of
@@ -65,12 +65,6 @@ class CrawlFocus:
         """Whether URLs are refused for what their like has brought."""
         return self.refuses and self.found > self.whole
 
-    @property
-    def terms(self) -> TrapTerms:
-        """How far patterns are followed: further where the budget has room for what else is known."""
-        terms = self.profile.traps
-        return patterns.eased(terms) if self.found <= patterns.AMPLE * self.share else terms
-
     def trap(self, url: Url, shape: Shape, *, risk: float, found_on: str | None) -> TrapKind | None:
         """The trap that a URL of the visited host is taken for, if any.
 
@@ -85,7 +79,7 @@ class CrawlFocus:
         """How it differs from a page that was fetched, if that brings nothing (`siblings`); else a worse subset."""
         if not self.judges or self.profile.allows(url):
             return None
-        terms = self.terms
+        terms = self.profile.traps
         names = self.seen.twins(url.target)
         path, query, _ = url.target.partition("?")
         if query:
@@ -95,11 +89,11 @@ class CrawlFocus:
         return found or self._worse_word(url.target) or self._awaits(url)
 
     def _has_good(self, parts: list[Subset]) -> bool:
-        return self.subsets.speak_for(self.terms, parts, explores=self.found <= self.share)
+        return self.subsets.speak_for(self.profile.traps, parts, explores=self.found <= self.share)
 
     def _worse_word(self, target: str) -> str | None:
         found = self._yield(shape_of(target).name)
-        return self.subsets.worse(self.terms, words(target)) if 0 < found.new < found.fetched else None
+        return self.subsets.worse(self.profile.traps, words(target)) if 0 < found.new < found.fetched else None
 
     def _awaits(self, url: Url) -> str | None:
         """Name how it differs from a page that is yet to be fetched, if that has brought nothing new.
@@ -107,7 +101,7 @@ class CrawlFocus:
         The other must be of a shape that is proven: two pages that are taken for copies of each other are lost.
         """
         for sibling, name in siblings.shorter(url.target):
-            if patterns.is_poor(self.terms, self._yield(name)) and self.seen.was_named(sibling):
+            if patterns.is_poor(self.profile.traps, self._yield(name)) and self.seen.was_named(sibling):
                 share = self._yield(shape_of(sibling).name).own_share
                 if share is not None and share >= PROVEN:
                     return name
@@ -119,7 +113,7 @@ class CrawlFocus:
         return None if kind is None or self.profile.allows(url) else kind
 
     def _is_worth(self, shape: Shape, risk: float, found_on: str | None) -> bool:
-        terms = self.terms
+        terms = self.profile.traps
         named_by = self._yield(shape_of(found_on).name) if found_on is not None else _NONE
         groups = [self._yield(group) for group in shape.groups]
         is_suspect = risk >= patterns.RISKY or patterns.is_poor(terms, named_by)
@@ -288,7 +282,7 @@ class CrawlFocus:
 
     def _put(self, name: str, after: Yield) -> None:
         before = self.yields.get(name)
-        if before is not None and patterns.has_turned(self.terms, before, after):
+        if before is not None and patterns.has_turned(self.profile.traps, before, after):
             self.turned |= {name, *self._untried()}
         self.yields[name] = after
         self.changed.add(name)

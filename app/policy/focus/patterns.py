@@ -11,7 +11,6 @@ fetched after all, and its refused URLs are queued again once it brings somethin
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
-from functools import lru_cache
 from typing import Final
 
 from app.policy.focus.profile import TrapTerms
@@ -29,7 +28,6 @@ RENDERED_MOST: Final = 1_000  # that are counted
 GAIN_MOST: Final = 1_000_000
 CHANCE: Final = 0.02  # that a subset brings nothing by chance: less, and its URLs are refused
 EXPLORED: Final = 3  # subsets of a place that are tried where their pattern is poor, and as many for each good one
-AMPLE: Final = 0.5  # of a host's share of the budget: where no more is known, there are requests to spare
 REFUSED: Final = "refused"  # the pattern of refused URLs that are tried where nothing else is left
 TRIES: Final = 5  # of them at a time
 NEW_SHARE: Final = 0.3  # of a page's phrases must be new on its host for new text
@@ -139,12 +137,6 @@ def by_form(terms: TrapTerms, shape: Shape) -> TrapKind | None:
     if shape.depth > terms.depth:
         return TrapKind.DEPTH
     return None
-
-
-@lru_cache
-def eased(terms: TrapTerms) -> TrapTerms:
-    """The terms where there are requests to spare: of every second good page hardly one is lost."""
-    return replace(terms, trial=2 * terms.trial, new_share=terms.new_share / 2)
 
 
 def brings(terms: TrapTerms, found: Yield) -> bool:

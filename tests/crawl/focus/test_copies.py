@@ -58,7 +58,7 @@ def test_links_to_nothing_bring_nothing(worker: Worker, web: Web) -> None:
     site.pages["/"] = html(*[f"/old/{n}" for n in range(2 * SMALL_SITE)], text=words("/"))
     start(worker, site.url(), budgets=AMPLE)
     run(worker)
-    assert len(asked(site, "/old")) < 15
+    assert len(asked(site, "/old")) <= 10
 
 
 def test_the_last_lane_fills_no_batch(worker: Worker, web: Web) -> None:

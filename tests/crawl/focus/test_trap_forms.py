@@ -35,7 +35,7 @@ def test_links_that_lead_back_by_a_redirect_are_a_trap(worker: Worker, site: Sit
     site.pages |= {"/": html("/login", *links, text=words("/")), "/login": html(text=words("login"))}
     start(worker, site.url(), budgets=AMPLE)
     run(worker)
-    assert len(asked(site, "/random")) < 15
+    assert len(asked(site, "/random")) <= 10
 
 
 # where old URLs lead: to URLs of another shape, or of their own
@@ -73,7 +73,7 @@ def test_months_that_show_nothing_but_themselves_are_a_trap(worker: Worker, site
     site.pages["/"] = html(*list(days)[:MANY], text=words("/"))
     start(worker, site.url(), budgets=AMPLE)
     run(worker)
-    assert len(asked(site, "/calendar")) < 15
+    assert len(asked(site, "/calendar")) <= 10
 
 
 def test_the_same_names_in_other_orders_are_a_trap(worker: Worker, site: Site) -> None:

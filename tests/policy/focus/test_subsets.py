@@ -1,10 +1,8 @@
 """Subsets of patterns, by words and paths, and when one tells good URLs from others."""
 
-from random import Random
-
 import pytest
 
-from app.policy.focus.patterns import Yield, brings, eased, has_turned, is_poor, is_retried, is_worse
+from app.policy.focus.patterns import Yield, is_worse
 from app.policy.focus.profile import TrapTerms
 from app.policy.focus.subsets import Subset, paths, place_of, words
 
@@ -63,35 +61,3 @@ def test_a_subset_is_worse_if_it_is_hardly_chance(own: list[int], others: tuple[
     for is_new in own:
         found = found.after(bool(is_new))
     assert is_worse(TERMS, found, fetched=others[0], new=others[1]) is is_so
-
-
-def _kept(terms: TrapTerms, seed: int) -> float:
-    """Of the good pages of a pattern, of which every second one is good by chance, the share that is fetched."""
-    rng = Random(seed)
-    waiting, refused = [rng.random() < 0.5 for _ in range(150)], []
-    good, found, kept = sum(waiting), Yield(), 0
-    while waiting:
-        page = waiting.pop(0)
-        is_tried = not is_poor(terms, found)
-        if not is_tried:
-            is_tried, found = is_retried(terms, found), found.refusing()
-        if not is_tried:
-            refused.append(page)
-            continue
-        before, found, kept = found, found.after(page), kept + page
-        if has_turned(terms, before, found):
-            waiting, refused = waiting + refused, []
-    return kept / good
-
-
-def test_where_there_are_requests_to_spare_chance_costs_hardly_a_page() -> None:
-    usual, more = ([_kept(terms, seed) for seed in range(300)] for terms in (TERMS, eased(TERMS)))
-    assert sum(more) / len(more) > 0.95
-    assert sum(usual) / len(usual) < 0.85
-
-
-def test_a_trap_still_ends_soon() -> None:
-    terms, found, asked = eased(TERMS), Yield().after(True), 1
-    while found.fetched < terms.trial or brings(terms, found):
-        found, asked = found.after(False), asked + 1
-    assert asked <= 11
