@@ -33,8 +33,8 @@ def too_many_at_first() -> Page:
 
 
 def troubled(site: Site) -> None:
-    """Pages that fail in several ways: eight are too many at first, some are broken, some are missing."""
-    pages: dict[str, Page] = {f"/429-{number}": too_many_at_first() for number in range(8)}
+    """Pages that fail in several ways: sixteen are too many at first, some are broken, some are missing."""
+    pages: dict[str, Page] = {f"/429-{number}": too_many_at_first() for number in range(16)}
     pages |= {f"/500-{number}": Answer(status=500) for number in range(3)}
     pages |= {"/cut": html(text="x" * 9_000, cut=True), "/drop": Answer(drop=True)}
     site.pages |= pages
