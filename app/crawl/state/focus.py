@@ -89,7 +89,7 @@ class CrawlFocus:
         return found or self._worse_word(url.target) or self._awaits(url)
 
     def _has_good(self, parts: list[Subset]) -> bool:
-        return self.subsets.speak_for(self.profile.traps, parts, explores=self.found <= self.share)
+        return self.subsets.speak_for(self.profile.traps, parts)
 
     def _worse_word(self, target: str) -> str | None:
         found = self._yield(shape_of(target).name)
@@ -247,8 +247,8 @@ class CrawlFocus:
         shape = shape_of(url.target)
         for name in (shape.name, *shape.groups):
             self._put(name, self._yield(name).after(is_new))
-        if self.refuses:
-            self._note_subsets(shape.name, words(url.target), is_new)
+        if self.refuses and (is_new or not any(map(siblings.is_of_path, self.seen.twins(url.target)))):
+            self._note_subsets(shape.name, words(url.target), is_new)  # a copy speaks against its copying
         if is_new and found_on is not None:
             self._credit(found_on, url.target)
 

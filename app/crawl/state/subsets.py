@@ -15,10 +15,8 @@ _NONE = Yield()
 
 @dataclass(slots=True)
 class _Tally:
-    """All subsets of one place.   tried, good: of them;   fetched, new: their pages, and those with new text"""
+    """All subsets of one place.   fetched, new: their pages, and those with new text"""
 
-    tried: int = 0
-    good: int = 0
     fetched: int = 0
     new: int = 0
 
@@ -52,8 +50,6 @@ class Subsets:
 
     def _add(self, place: str, before: Yield, after: Yield) -> None:
         found = self._places.setdefault(place, _Tally())
-        found.tried += not before.fetched
-        found.good += patterns.is_good(after) - patterns.is_good(before)
         found.fetched += after.fetched - before.fetched
         found.new += after.new - before.new
         self._count += not before.fetched
@@ -68,15 +64,7 @@ class Subsets:
                     return part.name
         return None
 
-    def speak_for(self, terms: TrapTerms, parts: Sequence[Subset], *, explores: bool) -> bool:
-        """Whether one of these brings something where their pattern does not, or is to be tried, and none is worse."""
-        if not parts or self.worse(terms, parts) is not None:
-            return False
-        return any(self._speaks(terms, part, explores) for part in parts)
-
-    def _speaks(self, terms: TrapTerms, part: Subset, explores: bool) -> bool:
-        own = self._yields.get(part.name)
-        if own is not None:
-            return patterns.brings(terms, own)
-        place = self._places.get(part.place, _Tally())
-        return explores and place.tried - place.good < patterns.EXPLORED * max(place.good, 1)
+    def speak_for(self, terms: TrapTerms, parts: Sequence[Subset]) -> bool:
+        """Whether one of these brings something where their pattern does not, and none is worse than others."""
+        own = [found for part in parts if (found := self._yields.get(part.name)) is not None]
+        return any(patterns.brings(terms, found) for found in own) and self.worse(terms, parts) is None

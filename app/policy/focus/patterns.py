@@ -27,7 +27,7 @@ PROOF: Final = 3  # renderings in a row: as many show that a pattern gains nothi
 RENDERED_MOST: Final = 1_000  # that are counted
 GAIN_MOST: Final = 1_000_000
 CHANCE: Final = 0.02  # that a subset brings nothing by chance: less, and its URLs are refused
-EXPLORED: Final = 3  # subsets of a place that are tried where their pattern is poor, and as many for each good one
+SUREST: Final = 0.7  # share of others with new text that is believed: four pages without are needed at least
 REFUSED: Final = "refused"  # the pattern of refused URLs that are tried where nothing else is left
 TRIES: Final = 5  # of them at a time
 NEW_SHARE: Final = 0.3  # of a page's phrases must be new on its host for new text
@@ -183,7 +183,7 @@ def is_worse(terms: TrapTerms, own: Yield, *, fetched: int, new: int) -> bool:
     """
     if fetched < 1 or own.new_lately >= 1 or not is_poor(terms, own):
         return False
-    return bool((1 - new / fetched) ** own.fetched < CHANCE)
+    return bool((1 - min(new / fetched, SUREST)) ** own.fetched < CHANCE)
 
 
 def is_retried(terms: TrapTerms, group: Yield) -> bool:

@@ -3,9 +3,10 @@
 import pytest
 
 from app.crawl.state.subsets import MOST, Subsets
-from app.policy.focus.patterns import EXPLORED, Yield
+from app.policy.focus.patterns import Yield
 from app.policy.focus.profile import TrapTerms
 from app.policy.focus.subsets import words
+from tests.crawl.state.test_focus import judging, learn, prose
 
 TERMS = TrapTerms()
 MIXED = Yield().after(True).after(False)
@@ -28,28 +29,18 @@ def note(subsets: Subsets, yields: dict[str, Yield], target: str, *pages: int) -
             yields[name] = after
 
 
-def speaks(subsets: Subsets, target: str, *, explores: bool = False) -> bool:
-    return subsets.speak_for(TERMS, words(target), explores=explores)
+def speaks(subsets: Subsets, target: str) -> bool:
+    return subsets.speak_for(TERMS, words(target))
 
 
 def test_a_word_with_new_text_speaks_for_its_urls(subsets: Subsets, yields: dict[str, Yield]) -> None:
-    note(subsets, yields, "/mod/quiz/1", 0, 0, 0)
+    note(subsets, yields, "/mod/quiz/1", 0, 0, 0, 0)
     note(subsets, yields, "/mod/page/2", 1, 1, 1)
     assert speaks(subsets, "/mod/page/3")
     assert not speaks(subsets, "/mod/quiz/3")
     assert not speaks(subsets, "/mod/forum/3")
     assert subsets.worse(TERMS, words("/mod/quiz/3")) == "∋/mod/{quiz}/#"
     assert subsets.worse(TERMS, words("/mod/page/3")) is None
-
-
-def test_a_few_words_are_tried_and_more_where_one_is_good(subsets: Subsets, yields: dict[str, Yield]) -> None:
-    for n in range(EXPLORED):
-        assert speaks(subsets, "/mod/more/1", explores=True)
-        note(subsets, yields, f"/mod/{'abc'[n]}/1", 0)
-    assert not speaks(subsets, "/mod/more/1", explores=True)
-    note(subsets, yields, "/mod/page/1", 1, 1)
-    note(subsets, yields, "/mod/text/1", 1, 1)
-    assert speaks(subsets, "/mod/more/1", explores=True)
 
 
 def test_a_word_that_all_have_tells_nothing(subsets: Subsets, yields: dict[str, Yield]) -> None:
@@ -70,7 +61,7 @@ def test_a_host_has_only_so_many(subsets: Subsets, yields: dict[str, Yield]) -> 
 
 
 def test_they_are_the_same_when_read_again(subsets: Subsets, yields: dict[str, Yield]) -> None:
-    note(subsets, yields, "/mod/quiz/1", 0, 0, 0)
+    note(subsets, yields, "/mod/quiz/1", 0, 0, 0, 0)
     note(subsets, yields, "/mod/page/2", 1, 1, 1)
     again = Subsets(dict(yields))
     assert again.worse(TERMS, words("/mod/quiz/3")) == "∋/mod/{quiz}/#"
@@ -78,5 +69,20 @@ def test_they_are_the_same_when_read_again(subsets: Subsets, yields: dict[str, Y
 
 
 def test_a_name_that_was_cut_is_read_again(subsets: Subsets, yields: dict[str, Yield]) -> None:
-    note(subsets, yields, LONG, 0, 0, 0)
+    note(subsets, yields, LONG, 0, 0, 0, 0)
     assert Subsets(dict(yields)).worse(TERMS, words(LONG)) is None
+
+
+def test_copies_of_fetched_pages_do_not_count_against_a_word() -> None:
+    """Those of a mirror that came first: what they say is known, and not for their word."""
+    focus = judging()
+    for n in range(6):
+        learn(focus, f"/docs/text/{n}", prose(f"docs {n}"))
+    learn(focus, "/docs/text/6", prose("docs 0"))
+    for n in range(10, 16):
+        learn(focus, f"/docs/mirror/{n}", prose(n))
+    for n in range(10, 16):
+        learn(focus, f"/docs/shop/{n}", prose(n))
+        learn(focus, f"/docs/form/{n + 90}", prose("a form"))
+    assert "∋/docs/{shop}/#" not in focus.yields
+    assert focus.yields["∋/docs/{form}/#"].fetched == 6

@@ -47,8 +47,9 @@ def test_a_name_says_its_place(target: str) -> None:
 @pytest.mark.parametrize(
     ("own", "others", "is_so"),
     [
-        ([0] * 3, (3, 3), True),
-        ([0] * 3, (6, 3), False),  # one of eight times it is chance
+        ([0] * 4, (3, 3), True),
+        ([0] * 3, (3, 3), False),  # three others prove little
+        ([0] * 5, (6, 3), False),  # one of 32 times it is chance
         ([0] * 6, (6, 3), True),
         ([0] * 6, (0, 0), False),  # there are no others
         ([0] * 6, (9, 0), False),  # which are no better
