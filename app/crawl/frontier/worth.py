@@ -153,7 +153,8 @@ def candidate(
             else focus.trap_by_form(url, shape)
         )
         if kind is TrapKind.PATTERN:
-            retried, refused = focus.is_retried(shape.groups[0]), focus.refuse(shape.name, shape.groups[0])
+            retried = focus.is_retried(shape.groups[0], url)
+            refused = focus.refuse(shape.name, shape.groups[0])
             if not retried and refused >= MOST_KEPT_REFUSED:
                 return Refusal.TRAP_PATTERN
             event, detail = (UrlEvent.FORCED, None) if retried else (UrlEvent.TRAPPED, shape.name)

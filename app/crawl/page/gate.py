@@ -90,7 +90,7 @@ def _is_trap(batch: Batch, picked: Picked, due: Due, url: Url) -> bool:
     if kind is None:
         return False
     if kind is TrapKind.PATTERN:
-        is_retried = focus.is_retried(names[1])
+        is_retried = focus.is_retried(names[1], url)
         focus.refuse(*dict.fromkeys(names))
         if is_retried:
             return False

@@ -153,8 +153,12 @@ class CrawlFocus:
             return Precedence.RISKY
         return Precedence.LIST if own is not None and own < LISTS else Precedence.OPEN
 
-    def is_retried(self, group: str) -> bool:
-        return patterns.is_retried(self.profile.traps, self._yield(group))
+    def is_retried(self, group: str, url: Url) -> bool:
+        """Whether a URL of a group that is refused is fetched after all."""
+        terms, found = self.profile.traps, self._yield(group)
+        return patterns.is_retried(terms, found) and (
+            patterns.is_retried(terms, found, is_copy=True) or self.copies(url) is None
+        )
 
     def refuse(self, *names: str) -> int:
         """Count a refusal of a pattern, and of its group. Returns how many the pattern has had before."""

@@ -22,7 +22,7 @@ LEAST_WORDS: Final = 150  # of both: of shorter pages of references most differ 
 _HEAD_LINES, _HEAD_CHARS = 2, 300
 _REPEATED, _REPEATED_BY_BOTH = 3, 2  # times: no chance word; another name in the same place
 _NAME: Final = re.compile(r"[^\W\d]\w+")
-_LETTERS: Final = re.compile(r"[^\W\d_]{2,}")
+_NAMED: Final = re.compile(r"[^\W\d_]{2,}(?:(?!\d{4})\d+[^\W\d_]*)?")  # int32, gfx90a; of page12345 the word
 
 
 class Likeness(StrEnum):
@@ -76,14 +76,14 @@ def is_titled_alike(title: str | None, other: str | None) -> bool:
 
 def is_named_alike(url: str, other: str) -> bool:
     """Whether the last words of two paths of one host are the same, numbers aside: entries of a reference differ there,
-    releases and mirrors before.
+    releases and mirrors before. A number of three digits at most that is joined to a word is a part of it.
 
     Where one has a path of another depth, no such word, or one that a machine made up, nothing is known.
     """
     own, others = _segments(url), _segments(other)
     if len(own) != len(others) or not own or "~" in {fold(own[-1]), fold(others[-1])}:
         return True
-    names, theirs = _LETTERS.findall(own[-1].lower()), _LETTERS.findall(others[-1].lower())
+    names, theirs = _NAMED.findall(own[-1].lower()), _NAMED.findall(others[-1].lower())
     return not names or not theirs or names == theirs
 
 

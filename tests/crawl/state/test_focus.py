@@ -284,3 +284,14 @@ def test_ours_a_redirect_counts_within_its_origin(to: str, counts: bool) -> None
     assert isinstance(target, Url)
     focus.redirected(url("/a"), target, redirected_by=None)
     assert ("/w" in focus.yields) is counts
+
+
+def test_a_copy_of_a_page_is_fetched_after_all_more_seldom() -> None:
+    focus = judging()
+    for target in ("/x/{}", "/x/{}?print=1"):
+        for n in range(4):
+            learn(focus, target.format(n), prose(n))
+    learn(focus, "/x/5", prose(5))
+    focus.yields["?print"] = Yield(fetched=4, lately=3.4, refused=99)
+    assert focus.is_retried("?print", url("/x/77?print=1"))
+    assert not focus.is_retried("?print", url("/x/5?print=1"))

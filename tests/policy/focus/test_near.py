@@ -96,6 +96,11 @@ def test_titles_of_a_host_tell_its_pages_apart(title: str | None, other: str | N
         ("/2.4/classGlib_1_1Bytes.html", "/2.68/classGlib_1_1Bytes.html", True),
         ("/releases/1.4.11.html", "/releases/1.5.6.html", True),
         ("/gtk/method.Box.add.html", "/gtk/vfunc.Box.add.html", False),
+        ("/llvm/gfx90a_hwreg.html", "/llvm/gfx7_hwreg.html", False),
+        ("/llvm/gfx1030_msg.html", "/llvm/gfx8_msg.html", False),
+        ("/api/Int32.html", "/api/Int64.html", False),
+        ("/releases/v2.html", "/releases/v3.html", True),
+        ("/news/article12345", "/news/article98765", True),
         ("/x/print", "/x", True),  # a view
         ("/node/12", "/blog/waiting", True),  # a number names nothing
         ("/s/kJ83hsA9zLq2", "/s/pQ61xbT4mNv8", True),
