@@ -51,10 +51,15 @@ def check(engine: Engine, settings: Settings, crawl: str | None = None) -> Verif
     return verify.verify(engine, settings, None if crawl is None else crawls.find(engine, crawl).id)
 
 
-def prune(engine: Engine, settings: Settings, *, days: int, crawl: str | None = None) -> Pruned:
-    """Delete segments that were closed more than `days` ago. Raises InputError, ServiceError, ArchiveMissing."""
+def check_age(days: int) -> None:
+    """Raise InputError unless segments can be so old."""
     if days < 0:
         raise InputError(f"{days} days", "is not possible; write 0 days or more (0: all closed segments)")
+
+
+def prune(engine: Engine, settings: Settings, *, days: int, crawl: str | None = None) -> Pruned:
+    """Delete segments that were closed more than `days` ago. Raises InputError, ServiceError, ArchiveMissing."""
+    check_age(days)
     crawl_id = None if crawl is None else crawls.find(engine, crawl).id
     return retention.prune(engine, settings, days=days, crawl_id=crawl_id)
 

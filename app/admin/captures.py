@@ -35,6 +35,11 @@ class CapturedUrl:
     url: str
     captures: Sequence[Capture]
 
+    @property
+    def has_earlier(self) -> bool:
+        """Whether there is an earlier document to compare the latest one with."""
+        return bool(self.captures and documents(self.captures, _latest(self.captures, plain=False)))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapturePage:

@@ -8,10 +8,11 @@ import typer
 from app.cli.database import open_database
 from app.cli.ordered import ordered
 from app.cli.out import AsJson, answer, done, heading, say, show_json, shown, table
-from app.words import counted
+from app.words import counted, sized
 
 if TYPE_CHECKING:
     from app.archive.verify import Verification
+    from app.store.segments import ArchiveNode, SegmentTotals
 
 app = typer.Typer(no_args_is_help=True, help="The archive's files (WARC): list, verify, and delete them by age.")
 OneCrawl = Annotated[
@@ -35,10 +36,10 @@ def list_(crawl: OneCrawl = None, as_json: AsJson = False) -> None:
         show_json({"place": found.place, "totals": totals, "nodes": nodes})
         return
     answer(shown(found.place))
-    table(_TOTALS, [[getattr(row, name) for name in _TOTALS] for row in found.totals])
+    table(_TOTALS, [[_cell(row, name) for name in _TOTALS] for row in found.totals])
     if found.nodes:
         heading("nodes")
-        table(_NODES, [[getattr(row, name) for name in _NODES] for row in found.nodes])
+        table(_NODES, [[_cell(row, name) for name in _NODES] for row in found.nodes])
 
 
 @app.command()
@@ -76,6 +77,7 @@ def prune(
         raise InputError(
             "tiptoe archive prune", "how old? add --days N: segments closed more than N days ago are deleted"
         )
+    archive.check_age(days)
     if not yes:
         whose = f"crawl {crawl}" if crawl is not None else "all crawls"
         what = f"segments of {whose} that were closed more than {counted(days, 'day')} ago will be deleted for good"
@@ -87,6 +89,11 @@ def prune(
         line = f"{counted(found.segments, 'segment')} deleted, {counted(found.bytes, 'byte')}; "
         order.outcome = f"{line}{counted(found.copied, 'capture')} copied forward"
     done(order.outcome, as_json=as_json, **found._asdict())
+
+
+def _cell(row: "SegmentTotals | ArchiveNode", name: str) -> object:
+    value = getattr(row, name)
+    return sized(value) if name.endswith("bytes") and value is not None else value
 
 
 def _show(found: "Verification") -> None:

@@ -14,6 +14,7 @@ Plain SQL strings live here and not in the store: they make the role and the dat
 
 import contextlib
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -31,6 +32,7 @@ from app.local.running import clear_orphans, free_port
 from app.local.supervisor import Recipe, server_environment
 
 CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+_COMPLAINT = re.compile(r"(?:FATAL|HINT|initdb: error): +(.+?)\.?$")
 BUILTIN_LOCALE_SINCE = 17  # C.UTF-8 by Postgres itself: its order never changes and is equal on every system
 
 CONF = """\
@@ -183,7 +185,7 @@ class Postgres:
             )
             if child.wait() == 0:
                 return
-        raise ServiceError(f"initdb cannot make a database in {place.data}", f"see {log_path}")
+        raise ServiceError(f"initdb cannot make a database in {place.data}", f"{complaint(log_path)}see {log_path}")
 
     def _clear(self, data: Path, log: Log) -> None:
         """Wait for a killed keeper's server to end. Drop its pid file: another process may have the number by now."""
@@ -192,6 +194,13 @@ class Postgres:
             first = pid_file.read_text().split("\n", 1)[0]
             if clear_orphans(data, int(first) if first.isdigit() else -1, signal.SIGINT, log):
                 pid_file.unlink(missing_ok=True)
+
+
+def complaint(log_path: Path) -> str:
+    """The last error in initdb's log, with its hint. Empty: there is none."""
+    lines = log_path.read_text(errors="replace").splitlines() if log_path.exists() else []
+    said = list(dict.fromkeys(found[1] for found in map(_COMPLAINT.search, lines) if found))
+    return "".join(f"{each}; " for each in said[-2:])
 
 
 def _locales(major: int) -> list[list[str]]:

@@ -34,3 +34,16 @@ def test_a_container_may_have_less_than_its_machine(
     monkeypatch.setattr(postgres, "CGROUP_LIMITS", (limit,))
     assert postgres._memory_mb() == (mb or whole)
     assert whole > 256
+
+
+def test_it_says_why_no_database_can_be_made(tmp_path: Path) -> None:
+    log = tmp_path / "initdb.log"
+    assert postgres.complaint(log) == ""
+    log.write_text(
+        "creating subdirectories ... ok\n"
+        'running bootstrap script ... 2026-11-26 13:52:08.395 UTC [31482] FATAL:  could not extend file "base/1/2691"\n'
+        "2026-11-26 13:52:08.395 UTC [31482] HINT:  Check free disk space.\n"
+        "Aborted\n"
+        "child process exited with exit code 134\n"
+    )
+    assert postgres.complaint(log) == 'could not extend file "base/1/2691"; Check free disk space; '
