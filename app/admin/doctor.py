@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -95,8 +96,9 @@ def fleet(engine: Engine, settings: Settings, served: Mapping[str, Sequence[str]
         queues = hosts.queues(tx)
         latest = visits.latest(tx, 1)
         full = _full_hosts(tx, settings)
+        clock = _clock(*hosts.ahead(tx))
     frontier = _frontier(settings, full, [crawl.name for crawl in every if crawl.admits_above is not None])
-    return [_workers(served, active), *_queues(settings, served, queues), _dispatch(queues, latest), frontier]
+    return [_workers(served, active), *_queues(settings, served, queues), _dispatch(queues, latest), frontier, *clock]
 
 
 def declared_otherwise(queues: Sequence[str]) -> Check:
@@ -246,6 +248,20 @@ def _dispatch(queues: Sequence[Mapping[str, Any]], latest: Sequence[Mapping[str,
         remedy="tiptoe up, or celery -A app beat (one for the fleet); with one running, "
         "see its log and the queues above",
     )
+
+
+def _clock(n: int, latest: datetime | None) -> list[Check]:
+    """A warning where hosts were contacted in the future: they wait until then."""
+    if latest is None:
+        return []
+    return [
+        Check(
+            name="clock",
+            grade=Grade.WARN,
+            finding=f"set back: {counted(n, 'host')} had the last contact as late as {latest:%Y-%m-%d %H:%M} UTC",
+            remedy="set the clock of Postgres' machine right; until then these hosts wait",
+        )
+    ]
 
 
 def _full_hosts(tx: Connection, settings: Settings) -> list[str]:

@@ -275,6 +275,12 @@ def paused_of(tx: Connection, *, crawl_id: int, n: int) -> list[str]:
     return [row.name for row in tx.execute(_sql["paused_of"], {"crawl_id": crawl_id, "n": n})]
 
 
+def ahead(tx: Connection) -> tuple[int, datetime | None]:
+    """How many hosts were contacted in the future, by a clock that was set back since, and when at the latest."""
+    found = tx.execute(_sql["ahead"]).one()
+    return found.n, found.latest
+
+
 def queues(tx: Connection) -> list[Mapping[str, Any]]:
     """Rows of queue, hosts, offers, overdue, overdue_since, for hosts that have a next contact."""
     return [dict(row) for row in tx.execute(_sql["queues"]).mappings()]

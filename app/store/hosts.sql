@@ -434,6 +434,11 @@ WHERE CAST(:waits_for AS text) IS NULL OR starts_with(waits_for, :waits_for)
 ORDER BY next_fetch_at, host
 LIMIT :n
 
+-- ahead: how many hosts were contacted in the future, and when at the latest
+SELECT count(*) AS n, max(last_contact_at) AS latest
+FROM hosts
+WHERE last_contact_at > clock_timestamp() + interval '1 minute'
+
 -- queues: hosts that wait on each queue, how many are overdue by a minute, and since when
 SELECT queue, count(*) AS hosts,
        count(*) FILTER (WHERE state = 'offered' AND lease_until > clock_timestamp()) AS offers,

@@ -174,3 +174,14 @@ def test_known_keys_of_each_worker_are_shown() -> None:
     assert len(found) == doctor.MOST_NAMED
     assert found[0] == Check(name="known keys", grade=Grade.OK, finding=f"w10@h: {load.text()}")
     assert doctor.known_keys({}) == []
+
+
+def test_hosts_of_a_clock_that_was_set_back_are_named(worker: Worker, web: Web) -> None:
+    web.site().pages["/"] = html()
+    start(worker, web.sites[0].url())
+    go(worker)
+    assert not [check for check in doctor.fleet(worker.engine, worker.settings, {}) if check.name == "clock"]
+    sql(worker.engine, "UPDATE hosts SET last_contact_at = last_contact_at + interval '40 days' RETURNING id")
+    check = the(doctor.fleet(worker.engine, worker.settings, {}), "clock")
+    assert check.grade == "warn"
+    assert check.finding.startswith("set back: 1 host had the last contact as late as 20")
