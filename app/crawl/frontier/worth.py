@@ -154,8 +154,7 @@ def candidate(
         )
         if kind is TrapKind.PATTERN:
             retried = focus.is_retried(shape.groups[0], url)
-            refused = focus.refuse(shape.name, shape.groups[0])
-            if not retried and refused >= MOST_KEPT_REFUSED:
+            if focus.refuse(shape.name, shape.groups[0]) >= MOST_KEPT_REFUSED and not retried:
                 return Refusal.TRAP_PATTERN
             event, detail = (UrlEvent.FORCED, None) if retried else (UrlEvent.TRAPPED, shape.name)
         elif kind is not None:
