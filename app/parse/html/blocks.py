@@ -72,7 +72,8 @@ class Blocks:
 
 def of(root: Element, *, with_boilerplate: bool = False) -> Blocks:
     """The blocks of the tree; `with_boilerplate`: with nav, header, footer and their like, which are left out else."""
-    marked = str((_own.everything if with_boilerplate else _own.content)(root))
+    result = (_own.everything if with_boilerplate else _own.content)(root)
+    marked = bytes(result).decode()  # `str` would look for an XML declaration, too
     blocks = Blocks()
     _lay_out(blocks, marked)
     _add_up(blocks)
@@ -106,7 +107,7 @@ def _lay_out(blocks: Blocks, marked: str) -> None:
                     run, linked, in_link = _unlinked(run, in_link)
                 if text := " ".join(run.split()):
                     own = len(text) - linked
-                    reads = own >= linked and own >= _LEAST_PROSE and (own >= _LONG_BYTES or _is_prose(text, own))
+                    reads = own >= linked and own >= _LEAST_PROSE and _is_prose(text, own)
                     lines.append((at, text, linked, own if reads else 0, glued))
                     glued = True
             if closes:
@@ -117,6 +118,11 @@ def _lay_out(blocks: Blocks, marked: str) -> None:
 
 def _unlinked(run: str, in_link: bool) -> tuple[str, int, bool]:
     """The run without marks of links, how many characters are linked, and whether a link goes on after it."""
+    if not in_link:
+        before, _, rest = run.partition(_LINK)
+        inner, ends, after = rest.partition(_LINK_END)
+        if ends and _LINK not in rest and _LINK_END not in before + after:  # one link, as mostly
+            return before + inner + after, len(inner.strip()), False
     first, *parts = run.split(_LINK)
     texts, linked = [first], 0
     if in_link:
@@ -158,6 +164,8 @@ def _is_title(text: str) -> bool:
 
 def _is_prose(text: str, own: int) -> bool:
     """Whether a line reads like a sentence.   own: its characters outside links"""
+    if own >= _LONG_BYTES:
+        return True
     weight = own if text.isascii() else own * len(text.encode("utf-8", "replace")) // len(text)
     return weight >= _LONG_BYTES or (weight >= _SENTENCE_BYTES and text[-1] in _SENTENCE_ENDS)
 
