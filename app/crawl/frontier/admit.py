@@ -256,8 +256,9 @@ def _candidate(
     if "?" in url.target and known.has(crawl_id, bare_key(url)):
         found = worth.as_view(found)
     key, form = url.key, url.form
-    seen = known.may_have(crawl_id, key) or (form != key and known.may_have(crawl_id, form))
-    return _judged(finder, found._replace(seen=seen))
+    if known.may_have(crawl_id, key) or (form != key and known.may_have(crawl_id, form)):
+        found = found._replace(seen=True)
+    return _judged(finder, found)
 
 
 def _again(finder: Finder, before: Candidate, place: FoundAt) -> Candidate:

@@ -72,7 +72,8 @@ class Blocks:
 
 def of(root: Element, *, with_boilerplate: bool = False) -> Blocks:
     """The blocks of the tree; `with_boilerplate`: with nav, header, footer and their like, which are left out else."""
-    marked = str((_own.everything if with_boilerplate else _own.content)(root))
+    result = (_own.everything if with_boilerplate else _own.content)(root)
+    marked = bytes(result).decode()  # `str` would look for an XML declaration, too
     blocks = Blocks()
     _lay_out(blocks, marked)
     _add_up(blocks)
@@ -82,26 +83,24 @@ def of(root: Element, *, with_boilerplate: bool = False) -> Blocks:
 def _lay_out(blocks: Blocks, marked: str) -> None:
     """Turn marks into blocks and lines. Every piece of text lies between two edges, so it is one line."""
     parents, tags, names, lines = blocks.parents, blocks.tags, blocks.names, blocks.lines
-    around: list[int] = []
     at, in_link, glued = 0, False, False
     for piece in marked.split(_OPEN):
-        head, is_block, runs = piece.partition(_NAMES_END)
-        tag, _, named = head.partition(" ")
+        head, is_block, rest = piece.partition(_NAMES_END)
+        if head in _WALKED:
+            tag, named = head, ""
+        else:
+            tag, _, named = head.partition(" ")
         if is_block and tag in _WALKED:
-            around.append(at)
             parents.append(at)
             at = len(tags)
             tags.append(tag)
             names.append(named[:_MAX_NAME_CHARS])
-            glued = glued and tag in CELLS
+            if glued and tag not in CELLS:
+                glued = False
         else:
-            runs, glued = piece, False
-        closes = False
-        for run in runs.split(_CLOSE):
-            if closes:
-                glued = glued and tags[at] in CELLS
-                at = around.pop() if at else 0
-            closes = True
+            rest, glued = piece, False
+        while rest:
+            run, closes, rest = rest.partition(_CLOSE)
             if run:
                 linked = 0
                 if in_link or _LINK in run or _LINK_END in run:
@@ -111,10 +110,19 @@ def _lay_out(blocks: Blocks, marked: str) -> None:
                     reads = own >= linked and own >= _LEAST_PROSE and _is_prose(text, own)
                     lines.append((at, text, linked, own if reads else 0, glued))
                     glued = True
+            if closes:
+                if glued and tags[at] not in CELLS:
+                    glued = False
+                at = parents[at]
 
 
 def _unlinked(run: str, in_link: bool) -> tuple[str, int, bool]:
     """The run without marks of links, how many characters are linked, and whether a link goes on after it."""
+    if not in_link:
+        before, _, rest = run.partition(_LINK)
+        inner, ends, after = rest.partition(_LINK_END)
+        if ends and _LINK not in rest and _LINK_END not in before + after:  # one link, as mostly
+            return before + inner + after, len(inner.strip()), False
     first, *parts = run.split(_LINK)
     texts, linked = [first], 0
     if in_link:
@@ -156,15 +164,17 @@ def _is_title(text: str) -> bool:
 
 def _is_prose(text: str, own: int) -> bool:
     """Whether a line reads like a sentence.   own: its characters outside links"""
+    if own >= _LONG_BYTES:
+        return True
     weight = own if text.isascii() else own * len(text.encode("utf-8", "replace")) // len(text)
     return weight >= _LONG_BYTES or (weight >= _SENTENCE_BYTES and text[-1] in _SENTENCE_ENDS)
 
 
 def _block(tag: str) -> str:
-    names = '<xsl:apply-templates select="@*"/>' if tag in _NAMED else ""
+    names = '</xsl:text><xsl:apply-templates select="@*"/><xsl:text>' if tag in _NAMED else ""
     return (
-        f'<xsl:template match="{tag}"><xsl:text>{_OPEN}{tag}</xsl:text>{names}'
-        f"<xsl:text>{_NAMES_END}</xsl:text><xsl:apply-templates/><xsl:text>{_CLOSE}</xsl:text></xsl:template>"
+        f'<xsl:template match="{tag}"><xsl:text>{_OPEN}{tag}{names}{_NAMES_END}</xsl:text>'
+        f"<xsl:apply-templates/><xsl:text>{_CLOSE}</xsl:text></xsl:template>"
     )
 
 

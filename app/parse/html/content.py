@@ -85,6 +85,8 @@ def _scope(blocks: Blocks) -> int:
 
 def _end(blocks: Blocks, top: int) -> int:
     """The index after the last block within `top`: in document order they follow it."""
+    if not top:
+        return len(blocks.tags)
     return next((n for n in range(top + 1, len(blocks.tags)) if blocks.parents[n] < top), len(blocks.tags))
 
 

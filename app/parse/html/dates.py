@@ -5,7 +5,7 @@ in prose or in URLs are not guessed at: htmldate does, at 2 ms a page. A date wi
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
@@ -14,6 +14,7 @@ import orjson
 from app.model.page import Dated
 from app.parse.html.tree import Element
 
+TAGS = ("meta", "script", "time")
 _MAX_JSON_CHARS = 200_000
 _MAX_NODES = 2000  # of JSON-LD, all its blocks together
 _YEARS = range(1970, 2101)  # a page's date outside them is a slip, or a thing that it writes about
@@ -37,12 +38,15 @@ _ARTICLE = re.compile(
 )
 
 
-def of(root: Element) -> tuple[Dated | None, Dated | None]:
-    """When the page was published, and when it was modified; None where it does not say."""
+def of(elements: Iterable[Element]) -> tuple[Dated | None, Dated | None]:
+    """When the page was published, and when it was modified; None where it does not say.
+
+    elements: its elements of TAGS, in document order
+    """
     metas: dict[str, str] = {}
     scripts: list[str] = []
     times: list[Element] = []
-    for element in root.iter("meta", "script", "time"):
+    for element in elements:
         if element.tag == "meta":
             if content := element.get("content") or element.get("datetime"):
                 name = element.get("property") or element.get("name") or element.get("itemprop")

@@ -105,7 +105,7 @@ class _Texts(TypedDict, total=False):
 def _texts(root: Element, survey: Survey, hidden: list[Element], content_language: str | None) -> _Texts:
     declared = _language(root.get("lang") or root.get("xml:lang") or survey.language or content_language)
     title = next((each for each in root.iter("title") if not tree.is_drawn(each)), None)
-    published, modified = dates.of(root)
+    published, modified = dates.of(survey.dated)
     main_text = text.main_text(root, hidden)
     evidence = {} if len(main_text) >= shell.LITTLE_TEXT_CHARS else shell.evidence(root)
     if article := shell_data.article(root) if ShellSign.DATA in evidence else "":

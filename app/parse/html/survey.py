@@ -11,7 +11,7 @@ from functools import lru_cache
 from lxml import etree
 
 from app.model.page import Link
-from app.parse.html import tree
+from app.parse.html import dates, tree
 from app.parse.html.text import fold
 from app.parse.html.tree import Element
 
@@ -47,7 +47,10 @@ _SEPARATORS = re.compile("[,;]")
 
 
 class Survey:
-    """One walk over the elements that link or direct, in document order; the attributes are its findings."""
+    """One walk over the elements that link or direct, in document order; the attributes are its findings.
+
+    dated  those that may say when the page was published (`dates`), where its text is wanted
+    """
 
     def __init__(self, *, token: str, max_links: int, want_text: bool, hidden: set[Element]) -> None:
         self._directive_names = {"robots", token}
@@ -56,6 +59,7 @@ class Survey:
         self._hidden = hidden
         self._inert: set[Element] = set()  # within a template: of no effect on the document
         self.links: list[Link] = []
+        self.dated: list[Element] = []
         self.base: str | None = None
         self.canonical: str | None = None
         self.description: str | None = None
@@ -65,10 +69,12 @@ class Survey:
 
     def walk(self, root: Element) -> None:
         links, most = self.links, self._max_links
-        for element in root.iter(*_STEPS):
+        steps = _STEPS_WITH_DATES if self._want_text else _STEPS  # a walk of its own would cost as much as this one
+        for element in root.iter(*steps):
             tag = element.tag
-            _STEPS[tag](self, element, tag)
+            steps[tag](self, element, tag)
             if len(links) >= most:
+                self.dated = list(root.iter(*dates.TAGS)) if self._want_text else []
                 break
 
     def add_deep(self, markup: bytes) -> None:
@@ -145,6 +151,13 @@ class Survey:
         if self.base is None and href is not None and element not in self._inert and not tree.is_drawn(element):
             self.base = href.strip(_WHITESPACE)
 
+    def on_dated(self, element: Element, _tag: str) -> None:
+        self.dated.append(element)
+
+    def on_meta_with_date(self, element: Element, tag: str) -> None:
+        self.dated.append(element)
+        self.on_meta(element, tag)
+
     def on_template(self, element: Element, _tag: str) -> None:
         """Hide a <template>'s content, which only a script would use. A declarative shadow root is shown.
 
@@ -164,6 +177,7 @@ _STEPS: dict[str, Callable[[Survey, Element, str], None]] = {
     "base": Survey.on_base,
     "template": Survey.on_template,
 }
+_STEPS_WITH_DATES = _STEPS | dict.fromkeys(dates.TAGS, Survey.on_dated) | {"meta": Survey.on_meta_with_date}
 
 
 def _href_of_drawing(element: Element) -> str | None:
@@ -201,7 +215,7 @@ def _anchor_text(element: Element) -> str:
 
 
 def _words(written: str | None) -> str:
-    return fold(written[:_ANCHOR_LOOK_CHARS])[:MAX_ANCHOR_CHARS].rstrip() if written else ""
+    return " ".join(written[:_ANCHOR_LOOK_CHARS].split())[:MAX_ANCHOR_CHARS].rstrip() if written else ""
 
 
 def _is_empty(element: Element) -> bool:

@@ -67,10 +67,11 @@ def own_text(text: Said, labels: Iterable[str]) -> tuple[str, list[str], int]:
     named = {words for label in labels if (words := _label(label))}
     for words in named:
         sizes.setdefault(words[0], set()).add(len(words))
+    first = sizes.keys()
     own: list[str] = []
     found: list[str] = []
     for line, said in zip(*text, strict=True):
-        if sizes and len(line) <= LONGEST_NAMES and _names_pages(said, named, sizes):
+        if len(line) <= LONGEST_NAMES and not first.isdisjoint(said) and _names_pages(said, named, sizes):
             continue
         own.append(line)
         found += said

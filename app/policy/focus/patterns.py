@@ -9,9 +9,8 @@ fetched after all, and its refused URLs are queued again once it brings somethin
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from app.policy.focus.profile import TrapTerms
 from app.policy.focus.shape import Shape
@@ -33,11 +32,10 @@ TRIES: Final = 5  # of them at a time
 NEW_SHARE: Final = 0.3  # of a page's phrases must be new on its host for new text
 
 
-@dataclass(frozen=True, slots=True)
-class Yield:
+class Yield(NamedTuple):
     """The URLs of a shape: about how many were found, and how many were fetched, brought new text, and were refused.
 
-    Each page makes some: what changes often is made outright, since `replace` takes three times as long.
+    Each page makes some: what changes often is made outright, since `_replace` takes three times as long.
 
     lately      the latest pages, weighted;   new_lately: of these, those that brought something
     rendered    renderings in a row that gained much;   gain: the least of these, in characters of text and links
@@ -85,14 +83,14 @@ class Yield:
         return Yield(*counts, self.rendered, self.gain)
 
     def refusing(self) -> "Yield":
-        return replace(self, refused=self.refused + 1)
+        return self._replace(refused=self.refused + 1)
 
     def after_rendering(self, gained: int) -> "Yield":
         """With one more page that a browser opened.   gained: characters of text and links, more than without it"""
         if gained < MUCH:
-            return replace(self, rendered=0, gain=0)
+            return self._replace(rendered=0, gain=0)
         least = min(gained, self.gain) if self.rendered else gained
-        return replace(self, rendered=min(self.rendered + 1, RENDERED_MOST), gain=min(least, GAIN_MOST))
+        return self._replace(rendered=min(self.rendered + 1, RENDERED_MOST), gain=min(least, GAIN_MOST))
 
     @property
     def is_proven(self) -> bool:

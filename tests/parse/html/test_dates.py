@@ -17,7 +17,7 @@ LD = '<script type="application/ld+json">{}</script>'
 def read(markup: str) -> tuple[Dated | None, Dated | None]:
     root = tree.grow(markup.encode())
     assert root is not None
-    return dates.of(root)
+    return dates.of(root.iter(*dates.TAGS))
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,13 @@ def test_links_are_capped(body: bytes) -> None:
     assert len(read(body, max_links=100).links) == 100
 
 
+def test_dates_behind_the_last_link_count() -> None:
+    """The links are not followed to their end, the rest of the page is."""
+    page = read(b"<a href=x>y</a>" * 3 + b"<time datetime=2026-03-04>today</time>", max_links=2)
+    assert len(page.links) == 2
+    assert page.published is not None
+
+
 def test_anchors_around_the_same_text_are_not_read_over_and_over() -> None:
     page = read(b"<a href=x><div>" * 120 + b" " * 900_000 + b"word")
     assert {link.text for link in page.links} == {""}  # the word lies further than we look
