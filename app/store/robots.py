@@ -11,6 +11,7 @@ from app.model import Origin
 from app.policy.robots import Standing
 from app.store import db
 
+LOT_BYTES = 1024 * 1024  # a parameter holds them as hex, in several copies
 _sql = db.queries("robots")
 
 
@@ -196,10 +197,10 @@ def of_origins(tx: Connection, origins: Sequence[Origin]) -> dict[Origin, Elsewh
 def store(tx: Connection, fetched: Sequence[tuple[int, Origin, Fetched]]) -> None:
     """Store results of hosts, each host's in the order they were fetched; each change becomes a line of history.
 
-    Two or three statements for all of them, unless an origin was asked twice."""
+    Three or four statements for all of them, unless they are large or an origin was asked twice."""
     if not fetched:
         return
-    for results in _by_turns(fetched):
+    for results in _in_lots(fetched):
         rows = [
             asdict(each) | {"host_id": host_id, "scheme": origin.scheme, "port": origin.port}
             for (host_id, origin), each in results.items()
@@ -214,15 +215,17 @@ def store(tx: Connection, fetched: Sequence[tuple[int, Origin, Fetched]]) -> Non
     db.run(tx, _sql["keep_bodies"], {"host_ids": [host_id for host_id, _, _ in fetched], "bodies": bodies})
 
 
-def _by_turns(fetched: Sequence[tuple[int, Origin, Fetched]]) -> list[dict[tuple[int, Origin], Fetched]]:
-    """The results in lots with one of an origin each: a statement changes no row twice."""
-    turns: list[dict[tuple[int, Origin], Fetched]] = []
+def _in_lots(fetched: Sequence[tuple[int, Origin, Fetched]]) -> list[dict[tuple[int, Origin], Fetched]]:
+    """The results in lots with one of an origin each, as a statement changes no row twice; few if they are large."""
+    lots: list[dict[tuple[int, Origin], Fetched]] = [{}]
+    size = 0
     for host_id, origin, each in fetched:
-        turn = next((own for own in turns if (host_id, origin) not in own), None)
-        if turn is None:
-            turns.append(turn := {})
-        turn[host_id, origin] = each
-    return turns
+        size += len(each.body or b"")
+        if lots[-1] and ((host_id, origin) in lots[-1] or size > LOT_BYTES):
+            lots.append({})
+            size = len(each.body or b"")
+        lots[-1][host_id, origin] = each
+    return lots
 
 
 def copies(tx: Connection, host_id: int) -> list[Copy]:

@@ -75,6 +75,15 @@ def test_robots_files_of_many_hosts_are_stored_as_those_of_one(engine: Engine, s
     assert one(engine, "SELECT count(*) FROM robots_copies") == 30
 
 
+def test_large_robots_files_are_not_sent_all_at_once(engine: Engine, statements: Count) -> None:
+    _add_hosts(engine, 4)
+    body = b"#" * (robots.LOT_BYTES // 2)
+    with db.transaction(engine) as tx:
+        robots.store(tx, [(n, Origin("https", f"h{n}.test", 443), _fetched(1, body)) for n in range(1, 5)])
+    assert statements() == 5, "two lots of two statements each, and the bodies"
+    assert one(engine, "SELECT count(*) FROM robots WHERE body IS NOT NULL") == 4
+
+
 def test_each_origin_gets_its_own_results_in_order(engine: Engine) -> None:
     _add_hosts(engine, 2)
     first, second = ((host_id, Origin("http", f"h{host_id}.test", 80)) for host_id in (1, 2))
