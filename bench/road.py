@@ -7,10 +7,10 @@ names are asked of a name server. Two worker processes, everything else at its d
 contacted, but from the run's half at the latest, to its end.
 
     budgets   Σ 1 / (delay in force × (1 + jitter / 2) + exchange), an address at most 2/s (`bench.road_plan.allowed`)
-    cores     (cores - the origin's share of them in that run) / (CPU time of a page of `bench polite`, run just before)
+    cores     (cores - the shares of the origin and the bench) / (CPU time of a page of `bench polite`, run just before)
 
-The origin's share is taken off since no crawler has it on its cores; what others use of the machine is not: it is
-shown.
+Their shares in that run are taken off since no crawler has a web, its name server and the counting of its statements
+on its cores; what others use of the machine is not: it is shown.
 """
 
 import argparse
@@ -19,15 +19,15 @@ import os
 import random
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
 from bench import counts, cpu, polite, road_judge, road_plan, scrapy_run, tiptoe
 from bench.report import ROOT, BenchError, Cell, save, table
 from bench.road_plan import Plan
 from bench.road_site import HOST
+from bench.road_sizes import Sizes
 from bench.road_web import Log, Road, road
 from bench.tree import Tree, load
 from bench.web import Line
@@ -38,7 +38,7 @@ HOSTS, SEED = 2_000, 13
 BAR, SCRAPY_BAR = 0.9, 1.2
 POLITE_HOSTS, POLITE_SECONDS = 200, 30
 STEADY_S = 10.0
-LOOK_S = 5.0
+MET_S = (10.0, 20.0, 45.0)
 STUB = ROOT / "tests" / "faults" / "stub"
 # As its documentation says for broad crawls, and the same delay: a request a second of each host, one at a time.
 SCRAPY: dict[str, object] = {
@@ -52,46 +52,17 @@ SCRAPY: dict[str, object] = {
 }
 
 
-@dataclass(slots=True)
-class Sizes:
-    """Call it now and then: the most that processes of these words held. mib: of one, resident; threads, sockets: of
-    one."""
-
-    words: Sequence[bytes]
-    mib: dict[int, float] = field(default_factory=dict)
-    threads: int = 0
-    sockets: int = 0
-    busy: list[tuple[float, float]] = field(default_factory=list)  # Unix seconds, CPU seconds of the whole machine
-    looked: float = 0.0
-
-    def __call__(self) -> None:
-        """Look if it is time."""
-        if time.monotonic() - self.looked < LOOK_S:
-            return
-        self.looked = time.monotonic()
-        self.busy.append((time.time(), _machine_s()))
-        for folder in Path("/proc").glob("[0-9]*"):
-            with suppress(OSError, StopIteration):
-                if all(word in (folder / "cmdline").read_bytes() for word in self.words):
-                    self._look_at(folder)
-
-    def _look_at(self, folder: Path) -> None:
-        fields = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
-        pid, mib = int(folder.name), int(fields["VmRSS"].split()[0]) / 1024
-        self.mib[pid] = max(self.mib.get(pid, 0.0), mib)
-        self.threads = max(self.threads, int(fields["Threads"]))
-        links = [os.readlink(each) for each in (folder / "fd").iterdir()]
-        self.sockets = max(self.sockets, sum(link.startswith("socket:") for link in links))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A crawler on the road. pages_s: a second, in the steady window.   allowed_s: by the budgets."""
+    """A crawler on the road. pages_s: a second, in the steady window.   allowed_s: by the budgets.
+
+    away_cores  what the web and the bench used of this machine meanwhile
+    """
 
     row: dict[str, Cell]
     pages_s: float
     allowed_s: float
-    origin_cores: float
+    away_cores: float
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -146,16 +117,20 @@ def crawl(plan: Plan, tree: Tree, *, seconds: int, env: dict[str, str]) -> Run:
         cost = meter.cost(_lines(log), begin + _offset(), end + _offset())
         allowed_s = _allowed(plan, log, begin, end)
         origin_cores = cost.cpu[cpu.ORIGIN] / cost.seconds
-        busy_s = cpu.between(sizes.busy, end + _offset()) - cpu.between(sizes.busy, begin + _offset())
-        ours_s = sum(cost.cpu.values()) / cost.seconds
+        busy_cores, bench_cores = sizes.cores(begin + _offset(), end + _offset())
+        ours_cores = sum(cost.cpu.values()) / cost.seconds + bench_cores
         row = {
             **_row(plan, log, begin, end, sizes),
             "cpu ms": cost.ms(cost.crawler_cpu),
             "origin cores": round(origin_cores, 3),
-            "other cores": round(max(busy_s / (end - begin) - ours_s, 0.0), 3),
+            "bench cores": round(bench_cores, 3),
+            "other cores": round(max(busy_cores - ours_cores, 0.0), 3),
         }
+        table("per page, everything counted", [cost.per_page()])
         table("CPU by process", cost.cpu_rows())
-        return Run(row=row, pages_s=_pages_s(log, begin, end), allowed_s=allowed_s, origin_cores=origin_cores)
+        return Run(
+            row=row, pages_s=_pages_s(log, begin, end), allowed_s=allowed_s, away_cores=origin_cores + bench_cores
+        )
 
 
 class _Enough(Exception):
@@ -186,7 +161,7 @@ def scrapy(plan: Plan, tree: Tree, *, seconds: int) -> Run:
         row=row,
         pages_s=_pages_s(log, begin, end),
         allowed_s=_allowed(plan, log, begin, end),
-        origin_cores=0.0,
+        away_cores=0.0,
     )
 
 
@@ -243,6 +218,7 @@ def _row(plan: Plan, log: Log, begin: float, end: float, sizes: Sizes) -> dict[s
         "pages/s": round(_pages_s(log, begin, end), 1),
         "requests/s": round(len(steady) / (end - begin), 1),
         "hosts": f"{len({each.host for each in log.requests} & plan.live):,} of {len(plan.live):,}",
+        "after 10, 20, 45 s": ", ".join(str(n) for n in road_judge.met_after(log.requests, plan.live, MET_S)),
         "violations": sum(each.is_short for each in pauses),
         "of them below 1 s": sum(each.gap_s < DELAY_S - road_judge.TOLERANCE_S for each in pauses),
         "least gap": round(min((each.gap_s for each in pauses), default=0.0), 3),
@@ -257,13 +233,14 @@ def _row(plan: Plan, log: Log, begin: float, end: float, sizes: Sizes) -> dict[s
         "MiB a process": round(max(sizes.mib.values(), default=0.0), 1),
         "OS threads": sizes.threads,
         "sockets": sizes.sockets,
+        "window from s": round(begin - log.requests[0].arrived, 1),
         "window s": round(end - begin, 1),
     }
 
 
 def _shares(run: Run, page_s: float) -> dict[str, Cell]:
     """The allowances, and the share of the smaller one that was reached."""
-    cores = ((os.cpu_count() or 1) - run.origin_cores) / page_s
+    cores = ((os.cpu_count() or 1) - run.away_cores) / page_s
     return {
         "share": round(run.pages_s / min(run.allowed_s, cores), 3),
         "of budgets/s": round(run.allowed_s, 1),
@@ -292,9 +269,3 @@ def _lines(log: Log) -> list[Line]:
 def _offset() -> float:
     """From the origin's clock to Unix seconds."""
     return time.time() - time.monotonic()
-
-
-def _machine_s() -> float:
-    """CPU seconds that all processes of this machine have used: proc(5), the first line of /proc/stat."""
-    user, nice, system, _, _, irq, softirq, *_ = map(int, Path("/proc/stat").read_text().splitlines()[0].split()[1:])
-    return (user + nice + system + irq + softirq) / cpu.TICKS

@@ -6,7 +6,7 @@ decides the delay (`app.policy.pace`). The crawler measures at least as much, so
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from app.policy import pace
@@ -74,6 +74,12 @@ def start_gaps(requests: Iterable[Request], *, together: bool = False) -> dict[s
         address: [later - earlier for earlier, later in itertools.pairwise(sorted(own))]
         for address, own in arrivals.items()
     }
+
+
+def met_after(requests: Sequence[Request], hosts: Set[str], moments: Iterable[float]) -> list[int]:
+    """How many of these hosts were contacted so many seconds after the first request."""
+    first = {each.host: each.arrived for each in reversed(requests)}
+    return [sum(first[host] - requests[0].arrived <= moment for host in hosts if host in first) for moment in moments]
 
 
 def most_at_once(requests: Iterable[Request]) -> int:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 FIRST_LEAST = 32  # visits in hand at first, at the least; else one a thread
 THREADS_PER_LEAST = 4  # at the least: where a page takes 50 ms, a process keeps up with 20 hosts, not with 64
 WAITS = 0.8  # of its length an offer waits, less its way here: one that lapses is lost to others until it is over
+RESUMERS_PER_THREAD = 2  # a page of a far host waits 0.25 s for its answer: 64 of them serve 240 pages a second
 SEATS_A_PAGE = 4  # resumed, answered, its batch resumed and synced: a page is late by the waits for all of them
 _log = structlog.get_logger()
 Parked = Visit | CommitGroup[Visit]
@@ -107,7 +108,11 @@ def _worker() -> Worker:
     settings = current()
     sender = make_sender(settings)
     name = process_name()
-    parking = DelayQueue(_resume, most=settings.concurrency * VISITS_PER_THREAD, threads=settings.concurrency)
+    parking = DelayQueue(
+        _resume,
+        most=settings.concurrency * VISITS_PER_THREAD,
+        threads=settings.concurrency * RESUMERS_PER_THREAD,
+    )
     made = make_worker(settings, engine=engine(), send=sender.send, where=sender.where, name=name)
     return replace(
         made,

@@ -108,6 +108,7 @@ class StartTerms(NamedTuple):
     near_s      of a draw: ask again for a start that is no further away than this
     lost        starts that this process drew lately and could not use
     alone       the transaction writes nothing else
+    is_new      most likely nobody has asked for these budgets yet: they are made first, which saves asking twice
     """
 
     host_id: int
@@ -119,6 +120,7 @@ class StartTerms(NamedTuple):
     near_s: float = 0.0
     lost: int = 0
     alone: bool = False
+    is_new: bool = False
 
 
 def reserve(tx: Connection, wanted: Sequence[Budget], terms: StartTerms) -> BudgetAnswer:
@@ -141,6 +143,8 @@ def reserve(tx: Connection, wanted: Sequence[Budget], terms: StartTerms) -> Budg
         "lost": terms.lost,
         "alone": terms.alone,
     }
+    if terms.is_new:
+        db.run(tx, _sql["ensure"], {"rows": rows})
     row = db.run(tx, _sql["reserve"], where).one()
     if row.budgets < len(wanted):
         db.run(tx, _sql["ensure"], {"rows": rows})

@@ -11,6 +11,7 @@ from app.model import Origin
 from app.policy.robots import Standing
 from app.store import db
 
+LOT_BYTES = 1024 * 1024  # a parameter holds them as hex, in several copies
 _sql = db.queries("robots")
 
 
@@ -194,17 +195,37 @@ def of_origins(tx: Connection, origins: Sequence[Origin]) -> dict[Origin, Elsewh
 
 
 def store(tx: Connection, fetched: Sequence[tuple[int, Origin, Fetched]]) -> None:
-    """Store results of hosts, by id, each host's in the order they were fetched; each change becomes a line of
-    history."""
+    """Store results of hosts, each host's in the order they were fetched; each change becomes a line of history.
+
+    Three or four statements for all of them, unless they are large or an origin was asked twice."""
     if not fetched:
         return
-    for host_id, origin, each in fetched:
-        where = {"host_id": host_id, "scheme": origin.scheme, "port": origin.port}
-        values = asdict(each) | {"sitemaps": list(each.sitemaps)}
-        db.run(tx, _sql["revalidated"] if each.revalidated else _sql["store"], where | values)
-        db.run(tx, _sql["note_copy"], where)
+    for results in _in_lots(fetched):
+        rows = [
+            asdict(each) | {"host_id": host_id, "scheme": origin.scheme, "port": origin.port}
+            for (host_id, origin), each in results.items()
+        ]
+        if new := [row for row in rows if not row["revalidated"]]:
+            db.run(tx, _sql["store"], {"rows": db.rows_param(new)})
+        if confirmed := [row for row in rows if row["revalidated"]]:
+            db.run(tx, _sql["revalidated"], {"rows": db.rows_param(confirmed)})
+        origins = [{name: row[name] for name in ("host_id", "scheme", "port")} for row in rows]
+        db.run(tx, _sql["note_copies"], {"rows": db.rows_param(origins)})
     bodies = list({each.body for _, _, each in fetched if each.body is not None})
     db.run(tx, _sql["keep_bodies"], {"host_ids": [host_id for host_id, _, _ in fetched], "bodies": bodies})
+
+
+def _in_lots(fetched: Sequence[tuple[int, Origin, Fetched]]) -> list[dict[tuple[int, Origin], Fetched]]:
+    """The results in lots with one of an origin each, as a statement changes no row twice; few if they are large."""
+    lots: list[dict[tuple[int, Origin], Fetched]] = [{}]
+    size = 0
+    for host_id, origin, each in fetched:
+        size += len(each.body or b"")
+        if lots[-1] and ((host_id, origin) in lots[-1] or size > LOT_BYTES):
+            lots.append({})
+            size = len(each.body or b"")
+        lots[-1][host_id, origin] = each
+    return lots
 
 
 def copies(tx: Connection, host_id: int) -> list[Copy]:

@@ -31,14 +31,16 @@ SELECT w.host, r.scheme, r.port, r.availability, r.status, r.body,
 FROM wanted AS w
 JOIN robots AS r ON r.host_id = w.host_id AND r.scheme = w.scheme AND r.port = w.port
 
--- store: the result of a fetch of robots.txt; while it is unreachable the last good copy stays
+-- store: results of fetches of robots.txt, one an origin; while it is unreachable the last good copy stays
 INSERT INTO robots (host_id, scheme, port, availability, status, detail, body, etag, last_modified, fetched_at,
                     expires_at, unreachable_since, failures, crawl_delay_raw, crawl_delay_s, sitemaps)
-VALUES (:host_id, :scheme, :port, :availability, :status, :detail, :body, :etag, :last_modified,
-        CAST(:at AS timestamptz),
-        CAST(:at AS timestamptz) + make_interval(secs => :fresh_s),
-        CASE WHEN :availability = 'unreachable' THEN CAST(:at AS timestamptz) END,
-        :failures, :crawl_delay_raw, :crawl_delay_s, CAST(:sitemaps AS text[]))
+SELECT r.host_id, r.scheme, r.port, r.availability, r.status, r.detail, decode(r.body, 'hex'), r.etag, r.last_modified,
+       r.at, r.at + make_interval(secs => r.fresh_s), CASE WHEN r.availability = 'unreachable' THEN r.at END,
+       r.failures, r.crawl_delay_raw, r.crawl_delay_s, r.sitemaps
+FROM json_to_recordset(CAST(:rows AS json)) AS r (
+    host_id bigint, scheme text, port int, availability text, status smallint, detail text, body text, etag text,
+    last_modified text, at timestamptz, fresh_s double precision, failures int, crawl_delay_raw text,
+    crawl_delay_s double precision, sitemaps text[])
 ON CONFLICT (host_id, scheme, port) DO UPDATE
 SET availability = excluded.availability, status = excluded.status, detail = excluded.detail,
     failures = excluded.failures,
@@ -55,26 +57,28 @@ SET availability = excluded.availability, status = excluded.status, detail = exc
                          THEN robots.crawl_delay_s ELSE excluded.crawl_delay_s END,
     sitemaps = CASE WHEN excluded.availability = 'unreachable' THEN robots.sitemaps ELSE excluded.sitemaps END
 
--- revalidated: after a 304 our copy is fresh again
+-- revalidated: after a 304 our copies are fresh again
 UPDATE robots
-SET availability = 'available', status = :status, detail = '', unreachable_since = NULL, failures = 0,
-    fetched_at = CAST(:at AS timestamptz), expires_at = CAST(:at AS timestamptz) + make_interval(secs => :fresh_s)
-WHERE host_id = :host_id AND scheme = :scheme AND port = :port
+SET availability = 'available', status = r.status, detail = '', unreachable_since = NULL, failures = 0,
+    fetched_at = r.at, expires_at = r.at + make_interval(secs => r.fresh_s)
+FROM json_to_recordset(CAST(:rows AS json)) AS r (
+    host_id bigint, scheme text, port int, status smallint, at timestamptz, fresh_s double precision)
+WHERE robots.host_id = r.host_id AND robots.scheme = r.scheme AND robots.port = r.port
 
--- note_copy: add a line of history, where the rules in force may differ from the line before
+-- note_copies: add a line of history for each origin whose rules in force may differ from its line before
 INSERT INTO robots_copies (host_id, scheme, port, since, availability, status, body_sha256, unreachable_since)
 SELECT r.host_id, r.scheme, r.port, r.fetched_at, r.availability, r.status, r.body_sha256, r.unreachable_since
-FROM robots AS r
+FROM json_to_recordset(CAST(:rows AS json)) AS w (host_id bigint, scheme text, port int)
+JOIN robots AS r ON r.host_id = w.host_id AND r.scheme = w.scheme AND r.port = w.port
 LEFT JOIN LATERAL (
     SELECT * FROM robots_copies AS c
     WHERE c.host_id = r.host_id AND c.scheme = r.scheme AND c.port = r.port
     ORDER BY c.since DESC, c.id DESC
     LIMIT 1
 ) AS before ON true
-WHERE r.host_id = :host_id AND r.scheme = :scheme AND r.port = :port
-  AND (before.id IS NULL
-       OR (before.availability, before.status IS NULL, before.body_sha256, before.unreachable_since)
-          IS DISTINCT FROM (r.availability, r.status IS NULL, r.body_sha256, r.unreachable_since))
+WHERE before.id IS NULL
+   OR (before.availability, before.status IS NULL, before.body_sha256, before.unreachable_since)
+      IS DISTINCT FROM (r.availability, r.status IS NULL, r.body_sha256, r.unreachable_since)
 
 -- keep_bodies: store bodies that history names, each once; in key order, so that two settles cannot deadlock
 -- The hosts' own rows too, as a copy that is older than the history is in none of the bodies just fetched.

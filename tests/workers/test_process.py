@@ -73,6 +73,26 @@ def test_a_parked_visit_that_crashes_costs_no_thread(fresh_process: None, monkey
     assert worker.stopping.is_set()
 
 
+def test_more_parked_visits_wait_for_answers_than_a_process_has_threads_for_new_ones(
+    fresh_process: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIPTOE_CONCURRENCY", "2")
+    worker, all_wait, waited = process.worker(), threading.Barrier(4), []
+
+    def wait_for_an_answer(_: object) -> visits.VisitReport:
+        with worker.seats.left():
+            all_wait.wait(10.0)
+        waited.append(1)
+        return visits.VisitReport(host=None, ending=VisitEnding.CLOSED)
+
+    monkeypatch.setattr(visit, "go_on", wait_for_an_answer)
+    assert worker.parking is not None
+    for _ in range(4):
+        worker.parking.park(SimpleNamespace(worker=worker, host_id=1), 0.0)
+    process._stopped()
+    assert len(waited) == 4
+
+
 @pytest.mark.parametrize(
     ("ending", "in_hand"), [(VisitEnding.CLOSED, 0), (VisitEnding.DELAY, 0), (None, 0), (VisitEnding.PARKED, 1)]
 )

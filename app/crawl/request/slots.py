@@ -228,6 +228,7 @@ def _terms(worker: Worker, lease: Lease, turn: Turn, start: SharedStart, horizon
         horizon_s=horizon_s + (TICKET_PATIENCE_S if has_ticket else 0.0),
         has_ticket=has_ticket,
         hold_s=0.0 if worker.parking is None else min(left_s, HOLD_S),
+        is_new=start.address_before is None and start.address is None,
     )
 
 

@@ -53,6 +53,27 @@ def test_who_is_alone_at_an_address_asks_for_it_once_a_visit(
     assert min(gaps(site.log)) >= DELAY_S - ROAD_S
 
 
+def test_an_address_is_taken_for_new_until_its_host_has_answered(
+    make: Make, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new: list[bool] = []
+    reserve = budgets.reserve
+
+    def looking(*args: Any, **named: Any) -> Any:
+        new.append(args[2].is_new)
+        return reserve(*args, **named)
+
+    monkeypatch.setattr(budgets, "reserve", looking)
+    worker, shelf = shelved(make, address_gap_s=DELAY_S, visit_max_s=6.5 * DELAY_S)
+    start(worker, site_of(web, 30).url())
+    for _ in range(2):
+        begin(worker)
+        while shelf.held:
+            shelf.next()
+        worker.stopping.wait(2 * DELAY_S)
+    assert new == [True, False, False], "robots.txt, the visit's first page, the next visit"
+
+
 def test_a_long_visit_holds_an_address_for_a_while_only(make: Make, web: Web) -> None:
     worker, shelf = shelved(make, address_gap_s=DELAY_S, visit_max_s=HOUR)
     start(worker, site_of(web, 9).url())
