@@ -90,7 +90,7 @@ def own_log() -> Iterator[None]:
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, object]:
     """Each process of xdist begins a folder at another module. In a clean tree each compiles a share of them, and finds
-    the others' bytecode: all three would compile the same module at the same time, for 5 s of CPU each."""
+    the others' bytecode: in step, they would compile much of the same. To compile all takes 5 s of CPU."""
     report = yield
     modules = [each for each in report.result or () if isinstance(each, pytest.Module)]
     number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
