@@ -59,6 +59,10 @@ class Databases:
         """URL of a fresh, migrated, empty database."""
         return self._create(f"test_{next(self._numbers)}", "template")
 
+    def copy(self, url: str) -> str:
+        """URL of another one with the rows and statistics of this one, which nobody is connected to."""
+        return self._create(f"test_{next(self._numbers)}", urlsplit(url).path[1:])
+
     def lend(self) -> str:
         """URL of an empty one, which another module may have had."""
         if not self._lent:

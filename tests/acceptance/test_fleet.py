@@ -38,7 +38,6 @@ def flower_tasks(port: int, name: str) -> list[dict[str, str]]:
         return []  # not up yet
 
 
-@pytest.mark.smoke
 def test_a_fleet_of_plain_celery_processes(database_url: str, broker_url: str, tmp_path: Path, web: Web) -> None:
     """Two beats and two plain workers: still one visitor per host, each page once; Flower names hosts."""
     sites = [web.site() for _ in range(5)]

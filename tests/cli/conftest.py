@@ -13,6 +13,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from app.browser import trial
+from app.browser.values import BrowserProblem, Chromium
 from app.cli import make_app
 from app.crawl.state.setup import make_sender, make_worker
 from tests.crawl import loop
@@ -34,6 +36,7 @@ class Ran:
 
 
 Tiptoe = Callable[..., Ran]
+_trial = trial.trial
 
 
 def run(*args: str, stdin: str | bytes | None = None) -> Ran:
@@ -53,9 +56,16 @@ def _command() -> Any:
     return typer.main.get_command(make_app())
 
 
+@functools.cache
+def _tried(chromium: Chromium) -> BrowserProblem | None:
+    """What `doctor` finds of this machine's browser, by a trial like any other: each takes half a second of CPU."""
+    return _trial(chromium)
+
+
 @pytest.fixture
 def tiptoe(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tiptoe:
-    """No .env of whoever runs the tests, and a database that is there."""
+    """No .env of whoever runs the tests, a database that is there, and a browser that was tried once."""
+    monkeypatch.setattr(trial, "trial", _tried)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TIPTOE_DATABASE_URL", database_url)
     monkeypatch.setenv("TIPTOE_CONTACT", "you@example.org")

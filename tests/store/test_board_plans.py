@@ -1,6 +1,6 @@
 """Lists of the dashboard read a page of rows by key, however many there are: rows looked at, by EXPLAIN ANALYZE.
 
-The frontier of tests.store.test_plans, with refused links, duplicates, items, patterns and captures beside it.
+The frontier of tests.store.frontier, with refused links, duplicates, items, patterns and captures beside it.
 """
 
 import json
@@ -11,10 +11,10 @@ from sqlalchemy import Engine
 
 from app.store import db
 from app.store.board import END, START
+from tests.store.frontier import BIG
 from tests.store.rows import sql
-from tests.store.test_plans import BIG, KEY, explained, frontier, looked_at
+from tests.store.test_plans import KEY, explained, looked_at
 
-__all__ = ["frontier"]
 N = 50
 NEWEST = {"before": END[0], "before_id": END[1], "n": N}
 QUEUES = {"queues": ["host-00", "host-01"]}

@@ -12,7 +12,8 @@ import pytest
 from sqlalchemy import Engine
 
 from app.store import db
-from tests.store.test_plans import explained, filled, looked_at
+from tests.store.frontier import filled
+from tests.store.test_plans import explained, looked_at
 
 BIG, TOKEN = 21, UUID(int=21)
 FILL = [
