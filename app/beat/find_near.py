@@ -182,13 +182,12 @@ def _is_looked_for(lot: _Compared, mine: Fingerprint) -> bool:
 
 def _together(prints: Sequence[Fingerprint]) -> list[Like]:
     """Those of one lot that are alike, which have no keys yet."""
+    by_age = sorted(prints)
     return [
         Like(mine.id, other.id, bits)
-        for mine in prints
-        for other in prints
-        if other.id < mine.id and other.where[1] == mine.where[1]
-        for bits in [(mine.value ^ other.value).bit_count()]
-        if bits <= DUPLICATE_BITS
+        for n, mine in enumerate(by_age)
+        for other in by_age[:n]
+        if (bits := (mine.value ^ other.value).bit_count()) <= DUPLICATE_BITS and other.where[1] == mine.where[1]
     ]
 
 
