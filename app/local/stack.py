@@ -25,8 +25,9 @@ RAPID_ENDINGS_MOST = 5
 BEAT_STOPS_S = 10.0
 RENDERER = "render"  # the worker, and its queue
 # glibc gives every thread an arena of its own: parsing in 64 threads then holds 90 MiB for nothing. Little of what is
-# freed within them goes back to the system: so large blocks, such as the rows of a settle, are kept out of them.
-MALLOC = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "262144"}
+# freed within them goes back to the system: so large blocks, such as the rows of a settle, are kept out of them. To set
+# that alone lets malloc return the end of an arena to the system, and fault it in again, some fifteen times a page.
+MALLOC = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "262144", "MALLOC_TRIM_THRESHOLD_": "524288"}
 
 
 @dataclass(slots=True)

@@ -35,11 +35,11 @@ def example_names() -> set[str]:
 
 
 def test_the_image_asks_the_same_of_malloc_as_a_crawl_on_one_machine() -> None:
-    """One setting keeps arenas few, the other keeps large blocks out of them: some 100 MiB a worker."""
+    """One setting keeps arenas few, another keeps large blocks out of them: some 100 MiB a worker."""
     set_there = dict(re.findall(r"\b(MALLOC_\w+)=(\w+)", (ROOT / "Dockerfile").read_text()))
     named = dict(re.findall(r"\b(MALLOC_\w+)=(\w+)", (ROOT / "docs" / "operating.md").read_text()))
     assert set_there == named == MALLOC
-    assert MALLOC.keys() == {"MALLOC_ARENA_MAX", "MALLOC_MMAP_THRESHOLD_"}
+    assert MALLOC.keys() == {"MALLOC_ARENA_MAX", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"}
 
 
 def test_every_role_of_the_fleet_is_there() -> None:
