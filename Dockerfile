@@ -20,7 +20,7 @@ RUN pip --python /opt/tiptoe install --no-deps -e . \
 
 FROM ${BASE} AS fleet
 ENV PATH=/opt/tiptoe/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 MALLOC_ARENA_MAX=2 \
-    MALLOC_MMAP_THRESHOLD_=524288 MALLOC_TRIM_THRESHOLD_=1048576 TIPTOE_HOME=/var/lib/tiptoe
+    MALLOC_MMAP_THRESHOLD_=262144 MALLOC_TRIM_THRESHOLD_=1048576 TIPTOE_HOME=/var/lib/tiptoe
 RUN useradd --system --uid 10001 --home-dir /var/lib/tiptoe --create-home --skel /dev/null tiptoe
 COPY --from=build /opt/tiptoe /opt/tiptoe
 COPY --from=build /srv/tiptoe /srv/tiptoe

@@ -26,6 +26,7 @@ class Look:
     failures  (class, requests) of the last minute, and since the crawl's start, the most frequent first
     hosts     some hosts that are being visited, and those that are next; none where the crawl is not active
     stopped   why nothing is fetched: the archive cannot be written
+    is_full   False: failures and hosts were not asked for
     is_whole  False: not all hosts have been read once, and pages, failed and bytes are too low
     """
 
@@ -38,6 +39,7 @@ class Look:
     hosts: Sequence[HostRow]
     is_whole: bool
     stopped: str | None = None
+    is_full: bool = True
 
     @property
     def state(self) -> str:
@@ -76,17 +78,20 @@ class Live:
     slice: int = SLICE
     _fetched: Round = field(default_factory=Round)
 
-    def look(self) -> Look:
-        """Read the crawl as it is now. Raises ServiceError."""
+    def look(self, *, in_full: bool = True) -> Look:
+        """Read the crawl as it is now. Raises ServiceError.
+
+        in_full: with failures and hosts, which take most of a look
+        """
         with db.transaction(self.engine) as tx:
             crawl = live.crawl(tx, self.crawl_id)
             got = self._fetched.read(
                 lambda after: live.fetched(tx, crawl_id=self.crawl_id, after=after, n=self.slice), self.slice
             )
             queued = urls.queued_some(tx, crawl_id=self.crawl_id, most=MOST_QUEUED)
-            failures = live.failures(tx, self.crawl_id)
+            failures = live.failures(tx, self.crawl_id) if in_full else []
             is_active = crawl.state == "active"  # else nothing comes, whatever the hosts' rows say
-            hosts = live.hosts(tx, crawl_id=self.crawl_id, queues=self.queues) if is_active else []
+            hosts = live.hosts(tx, crawl_id=self.crawl_id, queues=self.queues) if in_full and is_active else []
             stopped = next((node.stopped_because for node in segments.nodes(tx) if node.stopped_because), None)
         return Look(
             crawl=crawl,
@@ -98,4 +103,5 @@ class Live:
             hosts=hosts,
             is_whole=self._fetched.is_whole,
             stopped=stopped,
+            is_full=in_full,
         )

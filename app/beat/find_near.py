@@ -15,8 +15,9 @@ from urllib.parse import urlsplit
 import structlog
 from sqlalchemy import Connection, Engine
 
+from app.beat.compare_near import notes_of, repeats_another
 from app.errors import InputError
-from app.policy.focus.near import Likeness, Reading, is_named_alike, is_titled_alike, likeness
+from app.policy.focus.near import Likeness
 from app.policy.focus.profile import Profile
 from app.policy.focus.shipped import GENERAL, profile_of
 from app.policy.focus.simhash import DUPLICATE_BITS, simhash, words_of
@@ -26,11 +27,10 @@ from app.store.near import Fingerprint, Like, Note, OlderPage, QueuedLink, Waiti
 from app.store.search import Where
 
 _log = structlog.get_logger()
-AT_ONCE = 50  # pages
+AT_ONCE = 100  # pages: planning the queries of a lot takes 1.5 ms
 MOST_S = 4.0
 MOST_LIKE = 8  # fingerprints that are looked at for a page, the closest; some may be of pages that are gone
 MOST_READ = 4  # texts of these that are read
-READ_AT_ONCE = 8  # originals: one of 200,000 letters takes 6 MB while it is compared
 WITHIN_HOST = 50_000  # fingerprints that a page is compared with one by one: 4 ms
 ORPHANS = 200
 BLOCKS = 64  # of the table of duplicates that are looked at for orphans: 3,000 rows, 10 ms; a million takes ten minutes
@@ -155,40 +155,14 @@ def _alike(tx: Connection, lot: _Compared) -> dict[Where, Note]:
     closest = {
         id: [(bits, other) for bits, other in found if other in originals][:MOST_READ] for id, found in nearest.items()
     }
-    texts = near.texts(tx, {other for found in closest.values() for _, other in found})
-    readings = _Readings(texts)
-    notes: dict[Where, Note] = {}
-    repeats: set[int] = set()  # pages of this lot that are no originals, as it turns out
-    for page in lot.waiting:
-        mine = lot.prints.get(page.where)
-        if mine is None or page.main_text is None or page.is_gone or page.where in notes:
-            continue
-        alike = [(bits, other) for bits, other in closest.get(mine.id, []) if other in texts and other not in repeats]
-        note = _note(page, Reading(page.main_text), alike, originals, readings)
-        if note is not None:
-            notes[page.where] = note
-            if _repeats(note):
-                repeats.add(mine.id)
+    notes = notes_of(tx, lot.waiting, lot.prints, closest, originals)
+    repeats = {lot.prints[where].id for where, note in notes.items() if repeats_another(note)}
     lot.crowded = {
         id
         for id, found in closest.items()
         if sum(bits == 0 and other not in repeats for bits, other in found) == MOST_READ
     }
     return notes
-
-
-class _Readings(dict[int, Reading]):
-    """The originals that were read last: what a text is compared by takes thirty times its size."""
-
-    def __init__(self, texts: Mapping[int, str]) -> None:
-        super().__init__()
-        self._texts = texts
-
-    def __missing__(self, id: int) -> Reading:
-        if len(self) >= READ_AT_ONCE:
-            del self[next(iter(self))]
-        found = self[id] = Reading(self._texts[id])
-        return found
 
 
 def _originals(tx: Connection, nearest: Sequence[Sequence[int]], prints: Sequence[Fingerprint]) -> dict[int, OlderPage]:
@@ -201,66 +175,24 @@ def _originals(tx: Connection, nearest: Sequence[Sequence[int]], prints: Sequenc
     return originals | near.originals(tx, further, own=own) if further else originals
 
 
-def _repeats(note: Note | None) -> bool:
-    """Whether a page is a near duplicate. It is no original, so nothing looks for it, until it is compared anew."""
-    return note is not None and note["kind"] == Likeness.NEAR
-
-
 def _is_looked_for(lot: _Compared, mine: Fingerprint) -> bool:
     """Whether a fingerprint needs keys. Without them it costs nothing: a thousand mirrors are found by four of them."""
-    return mine.id not in lot.crowded and not _repeats(lot.notes.get(mine.where))
+    return mine.id not in lot.crowded and not repeats_another(lot.notes.get(mine.where))
 
 
 def _together(prints: Sequence[Fingerprint]) -> list[Like]:
     """Those of one lot that are alike, which have no keys yet."""
+    by_age = sorted(prints)
     return [
         Like(mine.id, other.id, bits)
-        for mine in prints
-        for other in prints
-        if other.id < mine.id and other.where[1] == mine.where[1]
-        for bits in [(mine.value ^ other.value).bit_count()]
-        if bits <= DUPLICATE_BITS
+        for n, mine in enumerate(by_age)
+        for other in by_age[:n]
+        if (bits := (mine.value ^ other.value).bit_count()) <= DUPLICATE_BITS and other.where[1] == mine.where[1]
     ]
 
 
 def _on_host(tx: Connection, prints: Sequence[Fingerprint]) -> list[Like]:
     return near.on_host(tx, prints, within=WITHIN_HOST, most=MOST_READ)
-
-
-def _note(
-    page: Waiting,
-    text: Reading,
-    others: Sequence[tuple[int, int]],
-    originals: Mapping[int, OlderPage],
-    texts: Mapping[int, Reading],
-) -> Note | None:
-    """The note of a page: near before review, then the closest. others: (bits, fingerprint)"""
-    best: Note | None = None
-    for bits, other in others:
-        kind, of = likeness(bits, text, texts[other]), originals[other]
-        if kind is Likeness.NEAR and of.host_id == page.host_id and not _is_called_alike(page, of):
-            kind = Likeness.REVIEW
-        if kind is None or (best is not None and kind is Likeness.REVIEW):
-            continue
-        best = {
-            "host_id": page.host_id,
-            "crawl_id": page.crawl_id,
-            "key": page.key,
-            "url": page.url or "",
-            "kind": kind.value,
-            "of_url": of.url,
-            "of_host_id": of.host_id,
-            "of_key": of.key,
-            "bits": bits,
-        }
-        if kind is Likeness.NEAR:
-            return best
-    return best
-
-
-def _is_called_alike(page: Waiting, of: OlderPage) -> bool:
-    """Whether two pages of one host may be the same by what they are called."""
-    return is_titled_alike(page.title, of.title) and is_named_alike(page.url or "", of.url)
 
 
 def _write(tx: Connection, lot: _Compared) -> None:
@@ -272,7 +204,9 @@ def _write(tx: Connection, lot: _Compared) -> None:
     near.note(tx, list(lot.notes.values()))
     near.forget(tx, sorted({each.where for each in parted}))
     _return_lanes(tx, [(each.host_id, each.crawl_id, each.url) for each in parted if each.url is not None])
-    repeating = [(note["host_id"], note["crawl_id"], note["url"]) for note in lot.notes.values() if _repeats(note)]
+    repeating = [
+        (note["host_id"], note["crawl_id"], note["url"]) for note in lot.notes.values() if repeats_another(note)
+    ]
     if repeating:
         last = (link._replace(lane=LAST_LANE) for link in near.queued_links(tx, repeating) if link.lane < LAST_LANE)
         near.set_lane(tx, list(last))

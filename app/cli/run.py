@@ -42,7 +42,7 @@ def run(engine: "Engine", settings: "Settings", services: "Services", crawl: "Cr
             with Stack(settings, services, web=web) as stack, warned(progress.stop):
                 while True:
                     began = time.monotonic()
-                    seen = patiently(live.look, meanwhile=stack.tend)
+                    seen = patiently(partial(live.look, in_full=progress.is_due()), meanwhile=stack.tend)
                     progress.show(seen)
                     if seen.state != "active" and not patiently(partial(hands_on, seen.state), meanwhile=stack.tend):
                         break

@@ -6,7 +6,7 @@ It never queries the database: `app.admin.live` does.
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self, TextIO
@@ -34,6 +34,7 @@ class LiveView:
     """Context manager that shows a crawl on `stream`, standard error; whether that is a terminal decides the form."""
 
     stream: TextIO = field(default_factory=lambda: sys.stderr)
+    monotonic: Callable[[], float] = time.monotonic
     _seen: list[tuple[float, int]] = field(default_factory=list)
     _shown_at: float | None = None
     _live: "Live | None" = None
@@ -56,13 +57,18 @@ class LiveView:
             self._live.stop()
             self._live = None
 
+    def is_due(self) -> bool:
+        """Whether a look is shown now. Off a terminal that is seldom; the others only tell the rate."""
+        return self._live is not None or self._shown_at is None or self.monotonic() - self._shown_at >= PLAIN_EVERY_S
+
     def show(self, look: Look) -> None:
-        now = time.monotonic()
+        """Show a look, if it is due and full."""
+        now = self.monotonic()
         if look.is_whole:
             self._seen = [(at, seen) for at, seen in self._seen if now - at <= RATE_OVER_S] + [(now, look.pages)]
         if self._live is not None:
             self._live.update(screen(look, self._rate(), self._live.console), refresh=True)
-        elif self._shown_at is None or now - self._shown_at >= PLAIN_EVERY_S:
+        elif look.is_full and self.is_due():
             print(line(look, self._rate()), file=self.stream, flush=True)
             self._shown_at = now
 

@@ -25,13 +25,9 @@ RAPID_ENDINGS_MOST = 5
 BEAT_STOPS_S = 10.0
 RENDERER = "render"  # the worker, and its queue
 # glibc gives every thread an arena of its own: parsing in 64 threads then holds 90 MiB for nothing. Little of what is
-# freed within them goes back to the system: so large blocks, such as parsed robots.txt, are kept out of them. Not the
-# 300 KiB that ISA-L takes for each record of the archive: they would be mapped anew each time, by a fault every 4 KiB.
-MALLOC = {
-    "MALLOC_ARENA_MAX": "2",
-    "MALLOC_MMAP_THRESHOLD_": "524288",
-    "MALLOC_TRIM_THRESHOLD_": "1048576",  # at each end of an arena; 128 KiB would be given back with each page's tree
-}
+# freed within them goes back to the system: so large blocks, such as the rows of a settle, are kept out of them. To set
+# that alone lets malloc return the end of an arena to the system, and fault it in again, some thirty times a page.
+MALLOC = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "262144", "MALLOC_TRIM_THRESHOLD_": "1048576"}
 
 
 @dataclass(slots=True)

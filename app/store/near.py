@@ -4,11 +4,13 @@ One query of near.sql each, in the caller's transaction. Fingerprints are signed
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, TypedDict
 
 from sqlalchemy import Connection
 
 from app.policy.focus import simhash
+from app.policy.focus.near import START_CHARS
 from app.store import db, search
 from app.store.search import Where
 
@@ -61,13 +63,14 @@ class Like(NamedTuple):
 
 
 class OlderPage(NamedTuple):
-    """A page that another may repeat, by its fingerprint's id."""
+    """A page that another may repeat, by its fingerprint's id. start: of its main text"""
 
     id: int
     host_id: int
     key: bytes
     url: str
     title: str | None
+    start: str
 
 
 class QueuedLink(NamedTuple):
@@ -168,13 +171,15 @@ def on_host(tx: Connection, prints: Sequence[Fingerprint], *, within: int, most:
 
 def originals(tx: Connection, ids: Collection[int], *, own: Collection[int]) -> dict[int, OlderPage]:
     """The pages of these fingerprints that can be originals, by fingerprint. own: those that are being judged anew"""
-    where = {"ids": db.array_param(sorted(ids)), "own": db.array_param(sorted(own))}
+    where = {"ids": db.array_param(sorted(ids)), "own": db.array_param(sorted(own)), "start": START_CHARS}
     found = db.run(tx, _sql["originals"], where).of(OlderPage)
     return {each.id: each for each in found}
 
 
 def texts(tx: Connection, ids: Collection[int]) -> dict[int, str]:
     """The main texts of fingerprints."""
+    if not ids:
+        return {}
     found = db.run(tx, _sql["texts"], {"ids": db.array_param(sorted(ids))})
     return {row.id: row.main_text for row in found}
 
@@ -245,7 +250,12 @@ def _keyed(each: Fingerprint) -> dict[str, object]:
 
 
 def _keys(each: Fingerprint) -> list[int]:
-    return [(each.where[1] << _KEY_BITS) | key for key in simhash.keys(each.value)]
+    return _keys_of(each.where[1], each.value)
+
+
+@lru_cache(maxsize=256)  # a page's are looked for, and then stored
+def _keys_of(crawl_id: int, value: int) -> list[int]:
+    return [(crawl_id << _KEY_BITS) | key for key in simhash.keys(value)]
 
 
 def _signed(value: int) -> int:

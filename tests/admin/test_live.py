@@ -202,3 +202,15 @@ def test_a_round_begins_without_failures(engine: Engine) -> None:
     assert (found.failed, found.failures) == (0, [])
     fetched(engine, crawl, host_id)
     assert live.look().failures == [("HTTP 500", 1)]
+
+
+def test_a_look_that_nobody_sees_reads_neither_hosts_nor_failures(engine: Engine) -> None:
+    crawl, host_id = make_crawl(engine), make_host(engine, queue="host-00", next_fetch_at="2026-01-01T00:00Z")
+    admit(engine, admission(host_id, crawl))
+    fetched(engine, crawl, host_id)
+    brought(engine, crawl, host_id, 3)
+    live = Live(engine, crawl, ["host-00"])
+    full, brief = live.look(), live.look(in_full=False)
+    assert (len(full.hosts), full.failures, full.is_full) == (1, [("HTTP 500", 1)], True)
+    assert (brief.hosts, brief.failures, brief.is_full) == ([], [], False)
+    assert (brief.pages, brief.queued, brief.state) == (full.pages, full.queued, full.state) == (3, 1, "active")

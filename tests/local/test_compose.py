@@ -9,7 +9,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -36,34 +35,11 @@ def example_names() -> set[str]:
 
 
 def test_the_image_asks_the_same_of_malloc_as_a_crawl_on_one_machine() -> None:
-    """Two settings keep arenas few, and large blocks out of them: some 100 MiB a worker. The third keeps their ends."""
+    """One setting keeps arenas few, another keeps large blocks out of them: some 100 MiB a worker."""
     set_there = dict(re.findall(r"\b(MALLOC_\w+)=(\w+)", (ROOT / "Dockerfile").read_text()))
     named = dict(re.findall(r"\b(MALLOC_\w+)=(\w+)", (ROOT / "docs" / "operating.md").read_text()))
     assert set_there == named == MALLOC
     assert MALLOC.keys() == {"MALLOC_ARENA_MAX", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"}
-
-
-PACKING = """
-import resource
-from app.archive.record import member
-
-def faults() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-
-record = bytes(range(256)) * 40
-member([], record)
-before = faults()
-for _ in range(100):
-    member([], record)
-print(faults() - before)
-"""
-
-
-def test_packing_a_record_maps_no_memory_anew() -> None:
-    """ISA-L takes 300 KiB for each: mapped every time, they are 24 page faults, three times a page."""
-    env = {**os.environ, **MALLOC}
-    ran = subprocess.run([sys.executable, "-c", PACKING], env=env, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert int(ran.stdout) < 200
 
 
 def test_every_role_of_the_fleet_is_there() -> None:

@@ -128,6 +128,31 @@ def test_plain_lines_without_a_terminal() -> None:
     )
 
 
+def test_a_look_in_full_is_due_once_in_ten_seconds_off_a_terminal() -> None:
+    now = 100.0
+    stream = Stream(is_terminal=False)
+    with LiveView(stream=stream, monotonic=lambda: now) as shown:
+        assert shown.is_due()
+        shown.show(look(is_full=False))
+        assert shown.is_due(), "what was not read in full is no line"
+        shown.show(look(host()))
+        assert not shown.is_due()
+        now += progress.PLAIN_EVERY_S
+        assert shown.is_due()
+        shown.show(look(host(), pages=1_244))
+    assert [line.partition(", over")[0] for line in stream.getvalue().splitlines()] == [
+        "docs: 1,234 pages (0.0/s)",
+        "docs: 1,244 pages (1.0/s)",
+    ]
+
+
+def test_on_a_terminal_each_look_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    with LiveView(stream=Stream(is_terminal=True)) as shown:
+        shown.show(look(host()))
+        assert shown.is_due()
+
+
 def test_a_terminal_gets_one_screen_that_is_left_standing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     stream = Stream(is_terminal=True)

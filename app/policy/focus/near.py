@@ -20,6 +20,7 @@ from app.policy.focus.simhash import DUPLICATE_BITS, LEAST_PHRASES, REVIEW_BITS,
 SAME_PHRASES: Final = 0.8  # of all phrases of both: four sentences in five
 LEAST_WORDS: Final = 150  # of both: of shorter pages of references most differ in the one number that they are about
 _HEAD_LINES, _HEAD_CHARS = 2, 300
+START_CHARS: Final = 320  # that hold a head: the letters behind one may decide on its lower case
 _REPEATED, _REPEATED_BY_BOTH = 3, 2  # times: no chance word; another name in the same place
 _NAME: Final = re.compile(r"[^\W\d]\w+")
 _NAMED: Final = re.compile(r"[^\W\d_]{2,}(?:(?!\d{4})\d+[^\W\d_]*)?")  # int32, gfx90a; of page12345 the word
@@ -69,6 +70,14 @@ def likeness(bits: int, text: Reading, other: Reading) -> Likeness | None:
     return Likeness.NEAR if resemblance(text.phrases, other.phrases) >= SAME_PHRASES else Likeness.REVIEW
 
 
+def is_headed_otherwise(text: Reading, start: Reading) -> bool:
+    """Whether the beginning of another text names what this one does not have. Then they are about different things.
+
+    start: the first START_CHARS of the other
+    """
+    return any(name not in text.lower for name in start.head)
+
+
 def is_titled_alike(title: str | None, other: str | None) -> bool:
     """Whether the titles of two pages of one host name the same, numbers aside. Without a title nothing is known."""
     return not title or not other or set(_names(title.lower())) == set(_names(other.lower()))
@@ -104,7 +113,7 @@ def _has_other_subject(text: Reading, other: Reading) -> bool:
     Such a word stands only in lines that the other text does not have: two copies of a long page differ in few, and the
     names of these alone are counted.
     """
-    if any(name not in other.lower for name in text.head) or any(name not in text.lower for name in other.head):
+    if is_headed_otherwise(other, text) or is_headed_otherwise(text, other):
         return True
     own, others = _own(text.lines, other.lines, other.lower), _own(other.lines, text.lines, text.lower)
     if not own.keys().isdisjoint(text.head) or not others.keys().isdisjoint(other.head):

@@ -4,14 +4,14 @@ SimHash: M. Charikar, "Similarity estimation techniques from rounding algorithms
 G. Manku, A. Jain, A. Das Sarma, "Detecting near-duplicates for web crawling" (2007). A phrase is three words in a row,
 and counts once however often it stands there: a table of zeros is one phrase.
 
-All phrases are hashed and counted at once in large integers, a byte of every hash beside the next: pure Python, 0.3 µs
-a word.
+All phrases are hashed and counted at once in large integers, one hash beside the next: pure Python, 0.2 µs a word.
 """
 
 import re
 from array import array
 from hashlib import blake2b
-from itertools import combinations
+from itertools import combinations, repeat
+from struct import Struct
 from typing import Final
 
 BITS: Final = 64
@@ -23,6 +23,9 @@ MOST_CHARS: Final = 200_000
 # Scripts that put no blanks between words (Japanese, Chinese, Thai): each letter is one.
 _LETTER: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f]")
 _BYTES: Final = BITS // 8
+_PACKED_AT_ONCE: Final = 64
+_pack: Final = Struct(f"{_PACKED_AT_ONCE}Q").pack  # struct would keep a format for each length of a text
+_MASKED_WORDS: Final = 4_096  # for as many words the masks of `_turned` are kept, 64 kB
 _MOST_REMEMBERED: Final = 20_000  # words: 3 MB
 
 # The keys of a fingerprint: it is cut into 7 blocks, and any two of them are a key. Of 64 bits, 5 that differ leave two
@@ -55,8 +58,8 @@ def simhash(words: list[str]) -> int | None:
     """The fingerprint of a text, from 0 to 2**64 - 1. None: it is too short for one."""
     if len(words) - 2 < LEAST_PHRASES:
         return None
-    found = set(array("Q", _phrase_hashes(words)))  # struct would keep a format for each length of a text
-    return _majority(array("Q", found).tobytes(), len(found)) if len(found) >= LEAST_PHRASES else None
+    found = set(array("Q", _phrase_hashes(words)))
+    return _majority(found) if len(found) >= LEAST_PHRASES else None
 
 
 def keys(fingerprint: int) -> list[int]:
@@ -67,24 +70,63 @@ def keys(fingerprint: int) -> list[int]:
 
 def _phrase_hashes(words: list[str]) -> bytes:
     """8 bytes for each three words in a row. The second word's bytes are turned by three places, the third's by six."""
-    joined = b"".join(map(_hashes.__getitem__, words))
-    columns = [int.from_bytes(joined[n::_BYTES], "little") for n in range(_BYTES)]
-    count = len(words) - 2
-    kept = (1 << 8 * count) - 1
-    phrases = bytearray(_BYTES * count)
-    for n in range(_BYTES):
-        mixed = columns[n] ^ (columns[(n + 3) % _BYTES] >> 8) ^ (columns[(n + 6) % _BYTES] >> 16)
-        phrases[n::_BYTES] = (mixed & kept).to_bytes(count, "little")
-    return bytes(phrases)
+    masks = _masks if len(words) <= _MASKED_WORDS else _masks_of(len(words))
+    first = int.from_bytes(b"".join(map(_hashes.__getitem__, words)), "little")
+    two = first ^ (_turned(first, masks) >> BITS)
+    three = first ^ (_turned(two, masks) >> BITS)
+    return three.to_bytes(_BYTES * len(words), "little")[: -2 * _BYTES]
 
 
-def _majority(hashes: bytes, count: int) -> int:
-    """Each bit as most of the hashes have it."""
-    ones = int.from_bytes(b"\x01" * count, "little")
-    found = 0
-    for n in range(_BYTES):
-        column = int.from_bytes(hashes[n::_BYTES], "little")
-        for bit in range(8):
-            if 2 * (column & (ones << bit)).bit_count() > count:
-                found |= 1 << (8 * n + bit)
-    return found
+def _masks_of(words: int) -> tuple[int, int]:
+    """The five high bytes of so many hashes, where they are to be, and the three low ones, where they are."""
+    return int.from_bytes((b"\xff" * 5 + bytes(3)) * words, "little"), int.from_bytes(
+        (b"\xff" * 3 + bytes(5)) * words, "little"
+    )
+
+
+_masks: Final = _masks_of(_MASKED_WORDS)
+
+
+def _turned(hashes: int, masks: tuple[int, int]) -> int:
+    """Each hash with its bytes turned by three places."""
+    return ((hashes >> 24) & masks[0]) | ((hashes & masks[1]) << 40)
+
+
+def _majority(hashes: set[int]) -> int:
+    """Each bit as most of the hashes have it.
+
+    A plane has one binary digit of every bit's count. Half of the hashes is added to the other half until one is left.
+    """
+    values = [*hashes, *repeat(0, -len(hashes) % _PACKED_AT_ONCE)]
+    lanes = len(values)
+    packed = [_pack(*values[n : n + _PACKED_AT_ONCE]) for n in range(0, lanes, _PACKED_AT_ONCE)]
+    planes = [int.from_bytes(b"".join(packed), "little")]
+    while lanes > 1:
+        lanes = (lanes + 1) // 2
+        planes = _halves_added(planes, BITS * lanes)
+    return _above(len(hashes) // 2, planes)
+
+
+def _halves_added(planes: list[int], half: int) -> list[int]:
+    """The sum of the planes' low `half` bits and the rest of them, digit by digit."""
+    low_bits = (1 << half) - 1
+    carry = 0
+    found = []
+    for plane in planes:
+        low, high = plane & low_bits, plane >> half
+        differ = low ^ high
+        found.append(differ ^ carry)
+        carry = (low & high) | (differ & carry)
+    return [*found, carry]
+
+
+def _above(number: int, planes: list[int]) -> int:
+    """The bits whose counts are above a number."""
+    above, equal = 0, (1 << BITS) - 1
+    for n in reversed(range(len(planes))):
+        if number >> n & 1:
+            equal &= planes[n]
+        else:
+            above |= equal & planes[n]
+            equal &= ~planes[n]
+    return above

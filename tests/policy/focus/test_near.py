@@ -4,7 +4,16 @@ import random
 
 import pytest
 
-from app.policy.focus.near import LEAST_WORDS, Likeness, Reading, is_named_alike, is_titled_alike, likeness
+from app.policy.focus.near import (
+    LEAST_WORDS,
+    START_CHARS,
+    Likeness,
+    Reading,
+    is_headed_otherwise,
+    is_named_alike,
+    is_titled_alike,
+    likeness,
+)
 from app.policy.focus.simhash import simhash, words_of
 
 RNG = random.Random(11)
@@ -118,3 +127,35 @@ def test_fingerprints_that_are_alike_by_chance_are_for_review() -> None:
     words = prose(300, 6).split()
     one, other = "Same\n\n" + " ".join(words), "Same\n\n" + " ".join(sorted(words))
     assert likeness(3, Reading(one), Reading(other)) is Likeness.REVIEW
+
+
+# a letter whose lower case is two, one whose lower case depends on what follows, where a head ends, and a short text
+@pytest.mark.parametrize(
+    "text",
+    [
+        "İstanbul " * 60,
+        f"{'x' * 298}ΟΣ ΟΔΟΣ {prose(90, 6)}",
+        f"{'x' * 298}ΟΣΟΔΟΣ {prose(90, 6)}",
+        ARTICLE,
+        "Cats\nAll of them",
+        "",
+    ],
+)
+def test_the_beginning_of_a_text_holds_its_head(text: str) -> None:
+    assert Reading(text[:START_CHARS]).head == Reading(text).head
+
+
+# what another text begins with → it names something that ARTICLE does not
+@pytest.mark.parametrize(
+    ("start", "is_other"),
+    [
+        ("WAITING", False),
+        ("Between\n17 requests", False),
+        ("Sleeping", True),
+        ("", False),
+        ("Waiting\n\nSleeping", False),
+    ],
+)
+def test_other_names_at_the_beginning_are_another_subject(start: str, is_other: bool) -> None:
+    assert is_headed_otherwise(Reading(ARTICLE), Reading(start)) is is_other
+    assert not is_other or likeness(0, Reading(ARTICLE), Reading(f"{start}\n{ARTICLE}")) is None

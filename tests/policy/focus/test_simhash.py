@@ -2,6 +2,7 @@
 
 import random
 import tracemalloc
+from hashlib import blake2b
 from itertools import combinations
 
 import pytest
@@ -39,6 +40,17 @@ def test_bits_differ_as_phrases_do(n: int, changed: int, least: int, most: int) 
 
 def test_a_fingerprint_is_the_same_in_every_process_and_release() -> None:
     assert fingerprint(words_of("the quick brown fox jumps over the lazy dog " * 2 + " ".join(WORDS[:60]))) == GOLDEN
+
+
+@pytest.mark.parametrize("n", [52, 53, 66, 67, 130, 1_001, 4_096, 4_097, 9_000])
+def test_each_bit_is_as_most_phrases_have_it(n: int) -> None:
+    """Counted one by one, as Charikar describes it. A tie is a zero."""
+    words = [*text(n - 7, n), *text(7, n)]
+    hashes = [int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "little") for word in words]
+    turned = [[each >> by | each << BITS - by & 2**BITS - 1 for each in hashes] for by in (0, 24, 48)]
+    phrases = {one ^ two ^ three for one, two, three in zip(turned[0], turned[1][1:], turned[2][2:], strict=False)}
+    ones = [sum(each >> bit & 1 for each in phrases) for bit in range(BITS)]
+    assert fingerprint(words) == sum(1 << bit for bit, count in enumerate(ones) if 2 * count > len(phrases))
 
 
 def test_the_order_of_words_counts() -> None:
