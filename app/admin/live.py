@@ -26,7 +26,7 @@ class Look:
     failures  (class, requests) of the last minute, and since the crawl's start, the most frequent first
     hosts     some hosts that are being visited, and those that are next; none where the crawl is not active
     stopped   why nothing is fetched: the archive cannot be written
-    is_full   False: failures and hosts were not asked for
+    is_full   False: all but the crawl is as it was at the last full look, or left out
     is_whole  False: not all hosts have been read once, and pages, failed and bytes are too low
     """
 
@@ -55,6 +55,15 @@ class Round:
     _slices: list[Counter[str]] = field(default_factory=list)
     _at: int = 0
 
+    @property
+    def is_amid(self) -> bool:
+        """Whether slices of this round are still to be read."""
+        return self.after != 0 or not self.is_whole
+
+    @property
+    def sums(self) -> Counter[str]:
+        return sum(self._slices, Counter[str]())
+
     def read(self, slice_after: Callable[[int], Slice], n: int) -> Counter[str]:
         """Read the next slice, and return the sums.   n: rows of a slice; only the last has fewer"""
         found = slice_after(self.after)
@@ -65,7 +74,7 @@ class Round:
             self.after, self._at, self.is_whole = 0, 0, True
         else:
             self.after = found.last
-        return sum(self._slices, Counter[str]())
+        return self.sums
 
 
 @dataclass(slots=True)
@@ -81,18 +90,22 @@ class Live:
     def look(self, *, in_full: bool = True) -> Look:
         """Read the crawl as it is now. Raises ServiceError.
 
-        in_full: with failures and hosts, which take most of a look
+        in_full: to be shown. Else only whether the crawl goes on is asked, and a round that has begun is gone on with
         """
+        failures, hosts, queued, stopped = [], [], 0, None
         with db.transaction(self.engine) as tx:
             crawl = live.crawl(tx, self.crawl_id)
-            got = self._fetched.read(
-                lambda after: live.fetched(tx, crawl_id=self.crawl_id, after=after, n=self.slice), self.slice
-            )
-            queued = urls.queued_some(tx, crawl_id=self.crawl_id, most=MOST_QUEUED)
-            failures = live.failures(tx, self.crawl_id) if in_full else []
-            is_active = crawl.state == "active"  # else nothing comes, whatever the hosts' rows say
-            hosts = live.hosts(tx, crawl_id=self.crawl_id, queues=self.queues) if in_full and is_active else []
-            stopped = next((node.stopped_because for node in segments.nodes(tx) if node.stopped_because), None)
+            if in_full or self._fetched.is_amid:
+                self._fetched.read(
+                    lambda after: live.fetched(tx, crawl_id=self.crawl_id, after=after, n=self.slice), self.slice
+                )
+            if in_full:
+                queued = urls.queued_some(tx, crawl_id=self.crawl_id, most=MOST_QUEUED)
+                failures = live.failures(tx, self.crawl_id)
+                if crawl.state == "active":  # else nothing comes, whatever the hosts' rows say
+                    hosts = live.hosts(tx, crawl_id=self.crawl_id, queues=self.queues)
+                stopped = next((node.stopped_because for node in segments.nodes(tx) if node.stopped_because), None)
+        got = self._fetched.sums
         return Look(
             crawl=crawl,
             pages=got["pages"],

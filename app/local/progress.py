@@ -58,13 +58,13 @@ class LiveView:
             self._live = None
 
     def is_due(self) -> bool:
-        """Whether a look is shown now. Off a terminal that is seldom; the others only tell the rate."""
+        """Whether a look is shown now. Off a terminal that is seldom."""
         return self._live is not None or self._shown_at is None or self.monotonic() - self._shown_at >= PLAIN_EVERY_S
 
     def show(self, look: Look) -> None:
         """Show a look, if it is due and full."""
         now = self.monotonic()
-        if look.is_whole:
+        if look.is_whole and look.is_full:
             self._seen = [(at, seen) for at, seen in self._seen if now - at <= RATE_OVER_S] + [(now, look.pages)]
         if self._live is not None:
             self._live.update(screen(look, self._rate(), self._live.console), refresh=True)

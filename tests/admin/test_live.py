@@ -204,13 +204,29 @@ def test_a_round_begins_without_failures(engine: Engine) -> None:
     assert live.look().failures == [("HTTP 500", 1)]
 
 
-def test_a_look_that_nobody_sees_reads_neither_hosts_nor_failures(engine: Engine) -> None:
+def test_a_look_that_nobody_sees_reads_the_crawl_alone(engine: Engine) -> None:
     crawl, host_id = make_crawl(engine), make_host(engine, queue="host-00", next_fetch_at="2026-01-01T00:00Z")
     admit(engine, admission(host_id, crawl))
     fetched(engine, crawl, host_id)
     brought(engine, crawl, host_id, 3)
     live = Live(engine, crawl, ["host-00"])
-    full, brief = live.look(), live.look(in_full=False)
+    full = live.look()
+    brought(engine, crawl, host_id, 5)
+    crawls.pause(engine, "c")
+    brief = live.look(in_full=False)
     assert (len(full.hosts), full.failures, full.is_full) == (1, [("HTTP 500", 1)], True)
     assert (brief.hosts, brief.failures, brief.is_full) == ([], [], False)
-    assert (brief.pages, brief.queued, brief.state) == (full.pages, full.queued, full.state) == (3, 1, "active")
+    assert (full.pages, full.queued, full.state) == (3, 1, "active")
+    assert (brief.pages, brief.queued, brief.state) == (3, 0, "paused")
+    assert live.look().pages == 5
+
+
+def test_a_look_that_nobody_sees_goes_on_with_a_round(engine: Engine) -> None:
+    crawl = make_crawl(engine)
+    for name in ("a.test", "b.test", "c.test"):
+        brought(engine, crawl, make_host(engine, name), 1)
+    live = Live(engine, crawl, [], slice=1)
+    assert not live.look().is_whole
+    looks = [live.look(in_full=False) for _ in range(4)]
+    assert [each.is_whole for each in looks] == [False, False, True, True]
+    assert looks[-1].pages == 3
