@@ -1,6 +1,7 @@
 """The embedded servers for real: started, shared, killed, found again."""
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -161,9 +162,10 @@ def test_second_command_joins_and_the_last_one_out_stops(home: Path, commands: C
 
 
 def test_commands_that_start_at_once_start_one_server(home: Path, commands: Commands) -> None:
+    """One of each kind: while one command starts Postgres, another may start Valkey."""
     children = [commands.start(home) for _ in range(3)]
     told = [first_line(child).split(" postgresql:")[0] for child in children]
-    assert sorted(told) == ["('postgres', 'valkey')", "()", "()"]
+    assert sorted(re.findall(r"\w+", " ".join(told))) == ["postgres", "valkey"]
     for child in children:
         end(child)
     assert processes_in(home) == []
