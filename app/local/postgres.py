@@ -32,7 +32,7 @@ from app.local.running import clear_orphans, free_port
 from app.local.supervisor import Recipe, server_environment
 
 CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
-_COMPLAINT = re.compile(r"(?:FATAL|HINT|initdb: error): +(.+?)\.?$")
+_COMPLAINT = re.compile(r"(?:FATAL|initdb: error): +(.+?)\.?\n(?:.*HINT: +(.+?)\.?\n)?")
 BUILTIN_LOCALE_SINCE = 17  # C.UTF-8 by Postgres itself: its order never changes and is equal on every system
 
 CONF = """\
@@ -198,9 +198,8 @@ class Postgres:
 
 def complaint(log_path: Path) -> str:
     """The last error in initdb's log, with its hint. Empty: there is none."""
-    lines = log_path.read_text(errors="replace").splitlines() if log_path.exists() else []
-    said = list(dict.fromkeys(found[1] for found in map(_COMPLAINT.search, lines) if found))
-    return "".join(f"{each}; " for each in said[-2:])
+    said = _COMPLAINT.findall(log_path.read_text(errors="replace")) if log_path.exists() else []
+    return "".join(f"{each}; " for each in said[-1] if each) if said else ""
 
 
 def _locales(major: int) -> list[list[str]]:

@@ -25,6 +25,7 @@ def test_list_counts_the_files_of_each_crawl(tiptoe: Tiptoe, put: Deposit, engin
     lines = tiptoe("archive", "list", "other").out.splitlines()
     assert lines[0] == found["place"]
     assert [line.split()[:3] for line in lines[1:]] == [["crawl", "state", "segments"], ["other", "open", "1"]]
+    assert " kB " in lines[2]
 
 
 def test_verify_says_that_all_is_well_or_what_is_not(tiptoe: Tiptoe, put: Deposit, tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ def test_it_says_why_no_database_can_be_made(tmp_path: Path) -> None:
     log = tmp_path / "initdb.log"
     assert postgres.complaint(log) == ""
     log.write_text(
+        "initdb: error: could not access directory\n"
         "creating subdirectories ... ok\n"
         'running bootstrap script ... 2026-11-26 13:52:08.395 UTC [31482] FATAL:  could not extend file "base/1/2691"\n'
         "2026-11-26 13:52:08.395 UTC [31482] HINT:  Check free disk space.\n"

@@ -215,7 +215,7 @@ def _anchor_text(element: Element) -> str:
 
 
 def _words(written: str | None) -> str:
-    return " ".join(written[:_ANCHOR_LOOK_CHARS].split())[:MAX_ANCHOR_CHARS].rstrip() if written else ""
+    return fold(written[:_ANCHOR_LOOK_CHARS])[:MAX_ANCHOR_CHARS].rstrip() if written else ""
 
 
 def _is_empty(element: Element) -> bool:
