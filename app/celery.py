@@ -7,11 +7,13 @@ never redelivered, no result, JSON only. Task events are sent only while Flower 
 `expires`: points in time are Postgres'. Every message may be lost, doubled or late. Unread ones do not pile up:
 `app.celery_redis`.
 
-Beat claims due hosts itself (`InPlace`): a claim must not wait in a queue behind visits. Its other entries are messages
-on the queue `maintenance`, which a plain worker serves too.
+Beat claims due hosts itself (`InPlace`): a claim must not wait in a queue behind visits. It compares near duplicates in
+a thread of its own: they take the interpreter from a worker's visits, which are late then. Its other entries are
+messages on the queue `maintenance`, which a plain worker serves too.
 """
 
 import socket
+import threading
 import time
 from typing import Any
 
@@ -38,7 +40,8 @@ _log = structlog.get_logger()
 
 
 class InPlace(Scheduler):  # type: ignore[misc]  # celery is untyped
-    """Beat's standard scheduler without a file; entries marked `in_place` run here instead of being sent.
+    """Beat's standard scheduler without a file; entries marked `in_place` run here instead of being sent, and those
+    marked `beside` in a thread, one at a time of each.
 
     A failure (Postgres away, say) is one log line; the next tick tries again. SIGTERM ends it at any point.
     """
@@ -48,6 +51,7 @@ class InPlace(Scheduler):  # type: ignore[misc]  # celery is untyped
         self.turned = time.monotonic()  # when the loop last turned
         self._ahead = time.time() - self.turned
         self._is_closed = False
+        self._beside: dict[str, threading.Thread] = {}
         super().__init__(*args, **kwargs)
 
     def close(self) -> None:
@@ -73,17 +77,33 @@ class InPlace(Scheduler):  # type: ignore[misc]  # celery is untyped
 
     def apply_async(self, entry: ScheduleEntry, producer: Any = None, advance: bool = True, **kwargs: Any) -> Any:
         self.turned = time.monotonic()
-        if not entry.options.get("in_place"):
+        is_beside = bool(entry.options.get("beside"))
+        if not (is_beside or entry.options.get("in_place")):
             return super().apply_async(entry, producer=producer, advance=advance, **kwargs)
         if advance:
             self.reserve(entry)
-        try:
-            result = self.app.tasks[entry.task].run()
-        except (TiptoeError, OperationalError) as error:
-            _log.error("beat.failed", task=entry.task, error=str(error))
+        if is_beside:
+            self._start(entry.task)
             return None
-        self._beat()
-        return result
+        if self._run(entry.task):
+            self._beat()
+        return None
+
+    def _start(self, task: str) -> None:
+        """Start a task in its thread, which ends with the process; nothing while it still runs."""
+        before = self._beside.get(task)
+        if before is None or not before.is_alive():
+            self._beside[task] = threading.Thread(target=self._run, args=(task,), name=task, daemon=True)
+            self._beside[task].start()
+
+    def _run(self, task: str) -> bool:
+        """Run a task here. Returns whether it succeeded."""
+        try:
+            self.app.tasks[task].run()
+        except (TiptoeError, OperationalError) as error:
+            _log.error("beat.failed", task=task, error=str(error))
+            return False
+        return True
 
     def _beat(self) -> None:
         """Touch the file in TIPTOE_HOME that shows a recent dispatch: docker-compose.yml's health check reads its
@@ -161,7 +181,6 @@ def _schedule(settings: Settings) -> dict[str, dict[str, Any]]:
         "finish": 1.0,
         "ring_extract": 1.0,
         "index": 2.0,
-        "near": 2.0,
         "sweep": 10.0,
         "retain": 60.0,
         "reprice": 600.0,
@@ -170,7 +189,8 @@ def _schedule(settings: Settings) -> dict[str, dict[str, Any]]:
     if settings.caps_crawls:
         every_s["trim"] = 1.0
     in_place = {"task": "tiptoe.dispatch", "schedule": settings.dispatch_tick_s, "options": {"in_place": True}}
-    return {"dispatch": in_place} | {
+    beside = {"task": "tiptoe.near", "schedule": 2.0, "options": {"beside": True}}
+    return {"dispatch": in_place, "near": beside} | {
         name: {"task": f"tiptoe.{name}", "schedule": seconds, "options": expiring(settings.broker_url, 10 * seconds)}
         for name, seconds in every_s.items()
     }

@@ -1,13 +1,17 @@
 """The Celery app as a fleet gets it."""
 
 import socket
+import threading
+from queue import Queue
 
 import pytest
 from kombu.exceptions import OperationalError
 
 from app.celery import InPlace, make_app
 from app.config import load
+from app.errors import ServiceError
 
+PATIENCE_S = 10.0
 # broker URL, are messages acknowledged?
 BROKERS = [
     ("redis://127.0.0.1:1/0", False),
@@ -34,6 +38,7 @@ def test_beat_claims_itself_and_sends_the_rest() -> None:
     schedule = app.conf.beat_schedule
     assert app.conf.beat_scheduler == f"{InPlace.__module__}:{InPlace.__name__}"
     assert {name for name, entry in schedule.items() if entry.get("options", {}).get("in_place")} == {"dispatch"}
+    assert {name for name, entry in schedule.items() if entry.get("options", {}).get("beside")} == {"near"}
     assert set(schedule) == {
         "dispatch",
         "promote",
@@ -46,6 +51,29 @@ def test_beat_claims_itself_and_sends_the_rest() -> None:
         "reprice",
         "measure",
     }
+
+
+def test_what_beat_computes_beside_its_loop_holds_up_neither_the_loop_nor_another_run() -> None:
+    app = make_app(load(broker_url="redis://127.0.0.1:1/0"))
+    began: Queue[str] = Queue()
+    may_end = Queue[None]()
+
+    @app.task(name="slow")
+    def slow() -> None:
+        began.put(threading.current_thread().name)
+        may_end.get(timeout=PATIENCE_S)
+        raise ServiceError("Postgres", "start it")
+
+    beat = InPlace(app=app, lazy=True)
+    entry = beat.Entry(app=app, name="slow", task="slow", schedule=1.0, options={"beside": True})
+    for _ in range(2):  # the second run follows the first, which failed
+        beat.apply_async(entry)
+        assert began.get(timeout=PATIENCE_S) == "slow"
+        (running,) = [each for each in threading.enumerate() if each.name == "slow"]
+        beat.apply_async(entry)
+        may_end.put(None)
+        running.join(PATIENCE_S)
+        assert began.empty()
 
 
 # broker URL, message of, seconds after which the broker drops it
