@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from app.crawl.state.seen_phrases import SeenPhrases
 from app.crawl.state.subsets import Subsets
 from app.model import Url
-from app.policy.focus import patterns, siblings
+from app.policy.focus import patterns, precedence, siblings
 from app.policy.focus.novelty import Said
-from app.policy.focus.patterns import Precedence, TrapKind, Yield
+from app.policy.focus.patterns import TrapKind, Yield
+from app.policy.focus.precedence import PROVEN, Precedence
 from app.policy.focus.profile import Profile
 from app.policy.focus.relevance import topic_share
 from app.policy.focus.score import Parts, Scored
@@ -22,9 +23,6 @@ from app.policy.focus.vocabulary import Vocabulary
 from app.policy.lane import LAST_LANE
 
 MOST_KEPT_REFUSED = 500  # URLs of a pattern that have a row, and are queued again when it turns; others are logged
-LEARNED = 0.3  # of a score, from shapes whose pages had no new text of their own to those that all had: as an anchor
-PROVEN = 0.8  # of a shape's pages had new text of their own: its form is no risk then
-LISTS = 0.2  # of a shape's pages, fewer: they are lists
 _NONE = Yield()
 
 
@@ -133,25 +131,15 @@ class CrawlFocus:
         return LAST_LANE if before.waits else scored.lane
 
     def learned(self, parts: Parts, shape: Shape) -> Parts:
-        """The parts of a link to the visited host, by what its shape has brought.
-
-        In a crawl with a budget proven ones come first, whatever their form, and lists after the pages that they name.
-        """
-        own = self._yield(shape.name).own_share if self.judges else None
-        if own is None:
-            return parts
-        base, anchor, fresh, duplicate, trap, page = parts
-        base = min(max(base + LEARNED * (own - 0.5), 0.0), 1.0)
-        return Parts(base, anchor, fresh, 0.0 if own >= PROVEN else duplicate, trap, page)
+        """The parts of a link to the visited host, by what its shape has brought."""
+        return precedence.learned(parts, self._own_share(shape.name))
 
     def precedence(self, parts: Parts, target: str) -> Precedence:
-        """Rank a URL that was picked, by what its like has brought by now, not when it was found."""
-        own = self._yield(shape_of(target).name).own_share if self.judges else None
-        if own is not None and own >= PROVEN and parts.trap < patterns.RISKY:
-            return Precedence.PROVEN
-        if parts.risk >= patterns.RISKY:
-            return Precedence.RISKY
-        return Precedence.LIST if own is not None and own < LISTS else Precedence.OPEN
+        """Rank a URL that was picked, by what its like has brought by now."""
+        return precedence.precedence(parts, self._own_share(shape_of(target).name))
+
+    def _own_share(self, name: str) -> float | None:
+        return self._yield(name).own_share if self.judges else None
 
     def is_retried(self, group: str, url: Url) -> bool:
         """Whether a URL of a group that is refused is fetched after all."""

@@ -9,7 +9,7 @@ fetched after all, and its refused URLs are queued again once it brings somethin
 """
 
 from collections.abc import Sequence
-from enum import Enum, IntEnum
+from enum import Enum
 from typing import Final, NamedTuple
 
 from app.policy.focus.profile import TrapTerms
@@ -103,21 +103,6 @@ class Yield(NamedTuple):
         Proof is needed, and lasts as long as each rendering confirms it: one that gains little ends it.
         """
         return self.is_proven and chars < self.gain
-
-
-class Precedence(IntEnum):
-    """The order of URLs that were picked, the last first.
-
-    RISKY   its form is a risk
-    LIST    its like had hardly any new text of their own: they name pages at best, which may be known by then
-    OPEN    nothing is known yet, or some of its like had new text
-    PROVEN  most of them had
-    """
-
-    RISKY = 0
-    LIST = 1
-    OPEN = 2
-    PROVEN = 3
 
 
 class TrapKind(Enum):

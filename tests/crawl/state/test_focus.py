@@ -9,7 +9,8 @@ from app.crawl.state.focus import CrawlFocus
 from app.crawl.state.seen_phrases import SeenPhrases
 from app.model import Url
 from app.policy.focus.novelty import said
-from app.policy.focus.patterns import SMALL_SITE, Precedence, Yield
+from app.policy.focus.patterns import SMALL_SITE, Yield
+from app.policy.focus.precedence import Precedence
 from app.policy.focus.score import Parts, score
 from app.policy.focus.shape import shape_of
 from app.policy.focus.shipped import profile_of
