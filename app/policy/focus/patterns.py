@@ -67,6 +67,11 @@ class Yield(NamedTuple):
         counts = (self.urls, self.fetched, self.new, self.refused, self.lately, new_lately)
         return Yield(*counts, self.rendered, self.gain)
 
+    def aged(self) -> "Yield":
+        """With one more page that counts neither for nor against these: what they have brought is further back."""
+        counts = (self.urls, self.fetched, self.new, self.refused, self.lately * MEMORY + 1, self.new_lately * MEMORY)
+        return Yield(*counts, self.rendered, self.gain)
+
     @property
     def waits(self) -> bool:
         """Whether so many wait, unproven, that others come first."""
@@ -164,7 +169,7 @@ def is_worse(terms: TrapTerms, own: Yield, *, fetched: int, new: int) -> bool:
 
     fetched, new: of the others
     """
-    if fetched < 1 or own.new_lately >= 1 or not is_poor(terms, own):
+    if fetched < 1 or own.new_lately >= 1 or not is_poor(terms, own) or own.new >= terms.new_share * own.fetched:
         return False
     return bool((1 - min(new / fetched, SUREST)) ** own.fetched < CHANCE)
 
