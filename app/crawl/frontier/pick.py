@@ -24,7 +24,7 @@ from app.crawl.state.worker import Worker
 from app.model import RequestKind
 from app.model.url import target_of
 from app.policy import lane, scope
-from app.policy.focus.patterns import Precedence
+from app.policy.focus.precedence import Precedence
 from app.policy.focus.score import unpacked
 from app.policy.focus.shipped import GENERAL, profile_of
 from app.policy.lane import LAST_LANE

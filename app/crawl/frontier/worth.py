@@ -153,7 +153,7 @@ def candidate(
             else focus.trap_by_form(url, shape)
         )
         if kind is TrapKind.PATTERN:
-            retried = focus.is_retried(shape.groups[0], url)
+            retried = focus.retries(shape.groups[0], url)
             if focus.refuse(shape.name, shape.groups[0]) >= MOST_KEPT_REFUSED and not retried:
                 return Refusal.TRAP_PATTERN
             event, detail = (UrlEvent.FORCED, None) if retried else (UrlEvent.TRAPPED, shape.name)

@@ -84,17 +84,19 @@ def _is_trap(batch: Batch, picked: Picked, due: Due, url: Url) -> bool:
     focus = picked.focus[due.crawl_id]
     shape, risk = shape_of(url.target), unpacked(due.score_parts or 0).risk
     kind = focus.trap(url, shape, risk=risk, found_on=on_host(due.found_on, url))
-    names = (shape.name, shape.groups[0])
-    if kind is None and (copies := focus.copies(url)) is not None:
-        kind, names = TrapKind.PATTERN, (copies, copies)
-    if kind is None:
-        return False
-    if kind is TrapKind.PATTERN:
-        is_retried = focus.is_retried(names[1], url)
+    detail = kind.value if kind is not None else ""
+    if kind is None or kind is TrapKind.PATTERN:
+        copies = focus.copies(url)
+        names = [shape.name, shape.groups[0]] if kind is not None else [copies] if copies is not None else []
+        if not names:
+            return False
+        is_retried = focus.retries(names[-1], url)
         focus.refuse(*dict.fromkeys(names))
         if is_retried:
             return False
-    detail = names[0] if kind is TrapKind.PATTERN else kind.value
+        detail = names[0]
+        if copies is not None:  # a second look then takes all of its like for one, whatever their shapes
+            focus.hold(detail := copies)
     conclude(batch, picked, due, Conclusion(UrlEvent.TRAPPED, cause=Cause.TRAP, detail=detail))
     return True
 

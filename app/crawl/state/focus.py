@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from app.crawl.state.seen_phrases import SeenPhrases
 from app.crawl.state.subsets import Subsets
 from app.model import Url
-from app.policy.focus import patterns, siblings
+from app.policy.focus import patterns, precedence, siblings
 from app.policy.focus.novelty import Said
-from app.policy.focus.patterns import Precedence, TrapKind, Yield
+from app.policy.focus.patterns import TrapKind, Yield
+from app.policy.focus.precedence import PROVEN, Precedence
 from app.policy.focus.profile import Profile
 from app.policy.focus.relevance import topic_share
 from app.policy.focus.score import Parts, Scored
@@ -22,9 +23,6 @@ from app.policy.focus.vocabulary import Vocabulary
 from app.policy.lane import LAST_LANE
 
 MOST_KEPT_REFUSED = 500  # URLs of a pattern that have a row, and are queued again when it turns; others are logged
-LEARNED = 0.3  # of a score, from shapes whose pages had no new text of their own to those that all had: as an anchor
-PROVEN = 0.8  # of a shape's pages had new text of their own: its form is no risk then
-LISTS = 0.2  # of a shape's pages, fewer: they are lists
 _NONE = Yield()
 
 
@@ -34,6 +32,7 @@ class CrawlFocus:
 
     yields   of its patterns, by shape
     changed  shapes whose yields the next settle writes;   turned: of these, those whose refused URLs it queues again
+    retried  by group, how many of its pages were fetched when the last of its refused URLs was let pass
     found    about how many URLs of the host were met
     has_proof  a browser gained much on the last pages of a shape, by its yield
     refuses  patterns that bring nothing are refused: the crawl has a budget of pages, which they would eat. Without one
@@ -48,6 +47,7 @@ class CrawlFocus:
     yields: dict[str, Yield] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
     turned: set[str] = field(default_factory=set)
+    retried: dict[str, int] = field(default_factory=dict)
     found: int = 0
     has_proof: bool = False
     refuses: bool = False
@@ -133,32 +133,25 @@ class CrawlFocus:
         return LAST_LANE if before.waits else scored.lane
 
     def learned(self, parts: Parts, shape: Shape) -> Parts:
-        """The parts of a link to the visited host, by what its shape has brought.
-
-        In a crawl with a budget proven ones come first, whatever their form, and lists after the pages that they name.
-        """
-        own = self._yield(shape.name).own_share if self.judges else None
-        if own is None:
-            return parts
-        base, anchor, fresh, duplicate, trap, page = parts
-        base = min(max(base + LEARNED * (own - 0.5), 0.0), 1.0)
-        return Parts(base, anchor, fresh, 0.0 if own >= PROVEN else duplicate, trap, page)
+        """The parts of a link to the visited host, by what its shape has brought."""
+        return precedence.learned(parts, self._own_share(shape.name))
 
     def precedence(self, parts: Parts, target: str) -> Precedence:
-        """Rank a URL that was picked, by what its like has brought by now, not when it was found."""
-        own = self._yield(shape_of(target).name).own_share if self.judges else None
-        if own is not None and own >= PROVEN and parts.trap < patterns.RISKY:
-            return Precedence.PROVEN
-        if parts.risk >= patterns.RISKY:
-            return Precedence.RISKY
-        return Precedence.LIST if own is not None and own < LISTS else Precedence.OPEN
+        """Rank a URL that was picked, by what its like has brought by now."""
+        return precedence.precedence(parts, self._own_share(shape_of(target).name))
 
-    def is_retried(self, group: str, url: Url) -> bool:
-        """Whether a URL of a group that is refused is fetched after all."""
+    def _own_share(self, name: str) -> float | None:
+        return self._yield(name).own_share if self.judges else None
+
+    def retries(self, group: str, url: Url) -> bool:
+        """Whether a URL of a group that is refused is fetched after all: none while an earlier one waits."""
         terms, found = self.profile.traps, self._yield(group)
-        return patterns.is_retried(terms, found) and (
-            patterns.is_retried(terms, found, is_copy=True) or self.copies(url) is None
-        )
+        if not patterns.is_retried(terms, found) or self.retried.get(group) == found.fetched:
+            return False
+        if not patterns.is_retried(terms, found, is_copy=True) and self.copies(url) is not None:
+            return False
+        self.retried[group] = found.fetched
+        return True
 
     def refuse(self, *names: str) -> int:
         """Count a refusal of a pattern, and of its group. Returns how many the pattern has had before."""
@@ -166,6 +159,11 @@ class CrawlFocus:
         for name in names:
             self._put(name, self._yield(name).refusing())
         return before.refused
+
+    def hold(self, name: str) -> None:
+        """Note that URLs are refused for a pattern, though others count them: they are queued once it turns."""
+        if not self._yield(name).refused:
+            self._put(name, self._yield(name).refusing())
 
     def tried(self) -> None:
         """Count a refused URL that is queued all the same."""
@@ -213,8 +211,9 @@ class CrawlFocus:
         """
         if is_new is not None:
             for name in self.seen.twins(url.target):
-                is_kept = not is_new or name in self.yields or not siblings.is_of_path(name)
-                if self.seen.counts(name, url.target) and is_kept:
+                is_word = siblings.is_of_path(name)
+                is_rule = self.seen.counts(name, url.target) or not is_word
+                if is_rule and (not is_new or name in self.yields or not is_word):
                     self._put(name, self._yield(name).after(is_new))
                     self._note_subsets(name, paths(url.target, name), is_new)
         self.seen.met(url.target)
@@ -251,15 +250,16 @@ class CrawlFocus:
         shape = shape_of(url.target)
         for name in (shape.name, *shape.groups):
             self._put(name, self._yield(name).after(is_new))
-        if self.refuses and (is_new or not any(map(siblings.is_of_path, self.seen.twins(url.target)))):
-            self._note_subsets(shape.name, words(url.target), is_new)  # a copy speaks against its copying
+        if self.refuses:
+            is_copy = not is_new and any(map(siblings.is_of_path, self.seen.twins(url.target)))
+            self._note_subsets(shape.name, words(url.target), is_new, is_copy=is_copy)
         if is_new and found_on is not None:
             self._credit(found_on, url.target)
 
-    def _note_subsets(self, name: str, parts: list[Subset], is_new: bool) -> None:
+    def _note_subsets(self, name: str, parts: list[Subset], is_new: bool, *, is_copy: bool = False) -> None:
         """Count a page of a pattern's subsets. One that is good by now queues what the pattern was refused for."""
         whole = self._yield(name)
-        for part, after in self.subsets.after(whole, parts, is_new):
+        for part, after in self.subsets.after(whole, parts, is_new, is_copy=is_copy):
             if whole.refused and patterns.is_good(after) and not patterns.is_good(self._yield(part)):
                 self.turned.add(name)
             self._put(part, after)

@@ -40,18 +40,21 @@ class SeenPhrases:
         if text.lines == [""]:
             return None
         labels = list(labels)
-        own, words, names = novelty.own_text(text, labels)
+        own, words, names = novelty.own_text(text, [*labels, *novelty.address_in(text, target)])
+        whole, was_said = [], False
         if compares_names:
             if len(words) < novelty.FEW_WORDS:
-                count = len(words)
-                words = novelty.without_names(words, self._has)
-                own = own if len(words) == count else " ".join(words)
+                whole = novelty.phrases(own, words)
+                left = novelty.without_names(words, self._has)
+                if left != words:  # a filter takes a word for a name now and then: what is left is new, and was said
+                    was_said = not self._unknown(whole)
+                    own, words = " ".join(left), left
             self._remember(self._unknown(novelty.names_of(labels)))
         found = novelty.phrases(own, words, target)
         if not found:
             return False
-        share = novelty.new_share(found, self._filters, names=names)
-        self._remember(found)
+        share = 0.0 if was_said else novelty.new_share(found, self._filters, names=names)
+        self._remember([*self._unknown(whole), *found])
         return share >= patterns.NEW_SHARE
 
     def twins(self, target: str) -> list[str]:

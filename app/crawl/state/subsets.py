@@ -34,16 +34,23 @@ class Subsets:
             if name.startswith(subsets.IN):
                 self._add(subsets.place_of(name), _NONE, found)
 
-    def after(self, whole: Yield, parts: Sequence[Subset], is_new: bool) -> Iterator[tuple[str, Yield]]:
+    def after(
+        self, whole: Yield, parts: Sequence[Subset], is_new: bool, *, is_copy: bool = False
+    ) -> Iterator[tuple[str, Yield]]:
         """Subsets with one more page, which is counted, and what they have brought by then.
 
-        Of a pattern all of whose pages brought something none is kept: there is nothing to tell apart.
+        Of a pattern all of whose pages brought something none is kept: there is nothing to tell apart. A copy of a
+        fetched page speaks against its copying. But what a word brought is further back then: one new page would speak
+        for all its copies.
         """
         if whole.fetched == whole.new:
             return
         for part in parts:
             before = self._yields.get(part.name, _NONE)
-            if before.fetched or self._count < MOST:
+            if is_copy:
+                if before.new_lately:
+                    yield part.name, before.aged()
+            elif before.fetched or self._count < MOST:
                 after = before.after(is_new)
                 self._add(part.place, before, after)
                 yield part.name, after

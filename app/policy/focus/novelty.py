@@ -78,6 +78,15 @@ def own_text(text: Said, labels: Iterable[str]) -> tuple[str, list[str], int]:
     return "\n".join(own), found, len(text.lines) - len(own)
 
 
+def address_in(text: Said, target: str) -> list[str]:
+    """The end of a page's own path and query, as a label, where its text shows it: sites link filters to themselves.
+
+    target: path and query of the page
+    """
+    end = target.rpartition("/")[2]
+    return [end] if "=" in end and any(end in line for line in text.lines) else []
+
+
 @lru_cache(maxsize=2_048)
 def _label(text: str) -> tuple[str, ...]:
     """The words of a label; a site has most of them on each page."""

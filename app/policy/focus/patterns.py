@@ -9,7 +9,7 @@ fetched after all, and its refused URLs are queued again once it brings somethin
 """
 
 from collections.abc import Sequence
-from enum import Enum, IntEnum
+from enum import Enum
 from typing import Final, NamedTuple
 
 from app.policy.focus.profile import TrapTerms
@@ -67,6 +67,11 @@ class Yield(NamedTuple):
         counts = (self.urls, self.fetched, self.new, self.refused, self.lately, new_lately)
         return Yield(*counts, self.rendered, self.gain)
 
+    def aged(self) -> "Yield":
+        """With one more page that counts neither for nor against these: what they have brought is further back."""
+        counts = (self.urls, self.fetched, self.new, self.refused, self.lately * MEMORY + 1, self.new_lately * MEMORY)
+        return Yield(*counts, self.rendered, self.gain)
+
     @property
     def waits(self) -> bool:
         """Whether so many wait, unproven, that others come first."""
@@ -103,21 +108,6 @@ class Yield(NamedTuple):
         Proof is needed, and lasts as long as each rendering confirms it: one that gains little ends it.
         """
         return self.is_proven and chars < self.gain
-
-
-class Precedence(IntEnum):
-    """The order of URLs that were picked, the last first.
-
-    RISKY   its form is a risk
-    LIST    its like had hardly any new text of their own: they name pages at best, which may be known by then
-    OPEN    nothing is known yet, or some of its like had new text
-    PROVEN  most of them had
-    """
-
-    RISKY = 0
-    LIST = 1
-    OPEN = 2
-    PROVEN = 3
 
 
 class TrapKind(Enum):
@@ -179,7 +169,7 @@ def is_worse(terms: TrapTerms, own: Yield, *, fetched: int, new: int) -> bool:
 
     fetched, new: of the others
     """
-    if fetched < 1 or own.new_lately >= 1 or not is_poor(terms, own):
+    if fetched < 1 or own.new_lately >= 1 or not is_poor(terms, own) or own.new >= terms.new_share * own.fetched:
         return False
     return bool((1 - min(new / fetched, SUREST)) ** own.fetched < CHANCE)
 

@@ -33,3 +33,22 @@ def test_what_brings_nothing_then_either_is_left_for_good(worker: Worker, web: W
     assert pattern(worker, "refused")["fetched"] == TRIES
     assert len(asked(site, "/day")) < SMALL_SITE / 2 < len(days)
     assert one(worker.engine, "SELECT count(*) FROM urls WHERE state = 'queued'") == 0
+
+
+def test_views_that_copy_pages_are_one_pattern_whatever_their_pages_are(worker: Worker, web: Web) -> None:
+    """Each folder is a shape of its own: one view of each would be tried, and nothing else."""
+    site = web.site()
+    pages = [f"/{folder * 3}/{folder}{letter}" for folder in "abcdefgh" for letter in "ijklmnopqrstuvw"]
+    empty = [f"/{kind}/{n}" for kind in ("hours", "maps", "days", "rooms") for n in range(10)]
+    for path in pages:
+        site.pages[path] = html(f"{path}?print=1", text=words(path))
+        site.pages[f"{path}?print=1"] = html(text=words(path))
+    site.pages |= {path: html(text="Nothing") for path in empty}
+    site.pages["/"] = html(*empty, *pages, text=words("/"))
+    start(worker, site.url(), budgets=AMPLE)
+    run(worker)
+    views = [path for path in site.pages_asked if path.endswith("?print=1")]
+    assert set(pages) <= set(site.pages_asked)
+    assert len(views) <= 4 + 1 + 1, views  # a trial, the fiftieth that was refused, and one of those that were
+    held = one(worker.engine, "SELECT count(*) FROM urls WHERE state = 'refused' AND detail = '≈?print'")
+    assert held > 0.8 * len(pages)

@@ -1,5 +1,7 @@
 """What a process remembers of its hosts' texts: bounded for all of them together, and the largest give way."""
 
+import pytest
+
 from app.crawl.state.seen_phrases import SeenPhrases, keep_within
 from app.crawl.state.worker import Worker
 from app.policy.focus.novelty import said
@@ -43,6 +45,26 @@ def test_the_newest_phrases_stay_whatever_they_take() -> None:
         keep_within([seen], most_bytes=0)
     assert seen.bytes > 0
     assert seen.judge(said(page(299))) is False
+
+
+def test_a_text_that_was_said_is_nothing_new_though_a_word_of_it_is_a_name_by_now() -> None:
+    """A filter takes words for names by chance, too: each time this would make a calendar's days new once more."""
+    seen = SeenPhrases()
+    day = "No events are planned on this day so far."
+    assert seen.judge(said(day), "/day/1") is True
+    assert seen.judge(said("Things"), "/things", ["Events are planned"]) is True
+    assert [seen.judge(said(day), f"/day/{n}") for n in (2, 3)] == [False, False]
+    assert seen.judge(said("No concerts are planned on that night but one."), "/day/4") is True
+
+
+# a line that shows its page's address, with which a filter is linked, or what it was read from
+@pytest.mark.parametrize("shown", ["{}", "Kept at http://h/{}"])
+def test_a_page_that_shows_its_own_address_says_nothing_new(shown: str) -> None:
+    seen = SeenPhrases()
+    assert seen.judge(said("All shirts"), "/shop/shirts") is True
+    for end in ("shirts?color=red&size=small&cut=slim", "shirts?brand=oak&fabric=linen&cut=wide"):
+        assert seen.judge(said(f"All shirts\n{shown.format(end)}"), f"/shop/{end}") is False
+        assert seen.judge(said(f"All shirts\n{shown.format(end)}"), "/shop/trousers?x=1") is True
 
 
 class Huge(SeenPhrases):

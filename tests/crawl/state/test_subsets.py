@@ -23,9 +23,9 @@ def subsets(yields: dict[str, Yield]) -> Subsets:
     return Subsets(yields)
 
 
-def note(subsets: Subsets, yields: dict[str, Yield], target: str, *pages: int) -> None:
+def note(subsets: Subsets, yields: dict[str, Yield], target: str, *pages: int, is_copy: bool = False) -> None:
     for is_new in pages:
-        for name, after in list(subsets.after(MIXED, words(target), bool(is_new))):
+        for name, after in list(subsets.after(MIXED, words(target), bool(is_new), is_copy=is_copy)):
             yields[name] = after
 
 
@@ -41,6 +41,29 @@ def test_a_word_with_new_text_speaks_for_its_urls(subsets: Subsets, yields: dict
     assert not speaks(subsets, "/mod/forum/3")
     assert subsets.worse(TERMS, words("/mod/quiz/3")) == "∋/mod/{quiz}/#"
     assert subsets.worse(TERMS, words("/mod/page/3")) is None
+
+
+def test_a_word_with_one_new_page_speaks_for_no_more_than_the_next_one(
+    subsets: Subsets, yields: dict[str, Yield]
+) -> None:
+    """Each page of a tree of folders is a copy of others, and counts against no word."""
+    note(subsets, yields, "/tree/a/1", 1)
+    note(subsets, yields, "/tree/b/1", 1, 1)
+    note(subsets, yields, "/tree/c/1", 0, 0, 0, 0)
+    assert speaks(subsets, "/tree/a/2")
+    for word in "ab":
+        note(subsets, yields, f"/tree/{word}/2", *[0] * 9, is_copy=True)
+    assert [speaks(subsets, f"/tree/{word}/3") for word in "abc"] == [False, True, False]
+    assert [subsets.worse(TERMS, words(f"/tree/{word}/3")) for word in "abc"] == [None, None, "∋/tree/{c}/#"]
+
+
+def test_copies_make_no_word_worse_of_whose_own_pages_half_brought_something(
+    subsets: Subsets, yields: dict[str, Yield]
+) -> None:
+    note(subsets, yields, "/tree/a/1", *[1] * 20)
+    note(subsets, yields, "/tree/b/1", 1, 1, 0, 0)
+    note(subsets, yields, "/tree/b/2", *[0] * 9, is_copy=True)
+    assert subsets.worse(TERMS, words("/tree/b/3")) is None
 
 
 def test_a_word_that_all_have_tells_nothing(subsets: Subsets, yields: dict[str, Yield]) -> None:
