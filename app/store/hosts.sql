@@ -152,8 +152,15 @@ FROM visit, taken LEFT JOIN domains AS d ON d.name = taken.domain
 
 -- lock_leased: the first statement of a settle, in id order
 -- A missing host has lost its lease, and nothing may be written for it.
+-- The statements that follow look each of their rows up. A session plans them once, in a new database while the tables
+-- are small: they would be read whole, and the plan kept until Postgres has statistics.
+WITH plans AS MATERIALIZED (
+    SELECT set_config('enable_seqscan', 'off', true) AS scan, set_config('enable_hashjoin', 'off', true) AS hash,
+           set_config('enable_mergejoin', 'off', true) AS merge
+)
 SELECT h.lease_token AS token, h.pause_requested, CAST(pg_current_xact_id() AS text) AS xid
-FROM unnest(CAST(:ids AS bigint[]), CAST(:tokens AS uuid[])) AS r (id, token)
+FROM plans
+CROSS JOIN unnest(CAST(:ids AS bigint[]), CAST(:tokens AS uuid[])) AS r (id, token)
 JOIN hosts AS h ON h.id = r.id AND h.lease_token = r.token
 WHERE h.state = 'taken' AND NOT EXISTS (SELECT FROM lineage AS l WHERE l.seen <> tiptoe_lineage())
 ORDER BY h.id
