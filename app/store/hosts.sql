@@ -167,6 +167,7 @@ ORDER BY h.id
 FOR NO KEY UPDATE OF h
 
 -- extend_visits: extend the leases of visits that continue, after all other writes of their settle
+-- CASE hides the state from the planner, as in urls.record.
 UPDATE hosts AS h
 SET lease_until = clock_timestamp() + make_interval(secs => :lease_s),
     next_fetch_at = clock_timestamp() + make_interval(secs => :lease_s + r.delay_s),
@@ -191,7 +192,7 @@ FROM json_to_recordset(CAST(:rows AS json)) AS r (
     age_s double precision, answered boolean, address inet, failures integer, adaptive_level smallint,
     recent_statuses smallint[], recent_ms integer[], latency_s double precision, breaker_trips smallint,
     isolate smallint, unfetched bigint, counted boolean)
-WHERE h.id = r.host_id AND h.lease_token = r.token AND h.state = 'taken'
+WHERE h.id = r.host_id AND h.lease_token = r.token AND CASE h.state WHEN 'taken' THEN true END
 
 -- leave: end visits; a statement of its own, so that it sees URLs admitted before our lock
 -- A visit that sent nothing may have found the delay raised: what it writes as delay_s, the next visit takes for waited
@@ -239,7 +240,7 @@ FROM json_to_recordset(CAST(:rows AS json)) AS r (
     recent_statuses smallint[], recent_ms integer[], latency_s double precision, breaker_trips smallint,
     isolate smallint, unfetched bigint, counted boolean,
     rest_s double precision, resting_because text, resting_detail text, wait_s double precision)
-WHERE h.id = r.host_id AND h.lease_token = r.token AND h.state = 'taken'
+WHERE h.id = r.host_id AND h.lease_token = r.token AND CASE h.state WHEN 'taken' THEN true END
 
 -- block: make a host rest by an answer to a visit that lost its lease; it needs no token, as a rest is always allowed
 UPDATE hosts

@@ -27,6 +27,7 @@ FILL = [
        SELECT 'h' || n || '.test', 'host-00', 1, 'taken', CAST(lpad(n::text, 32, '0') AS uuid), now() + interval '1 h',
               now() + interval '1 h', now()
        FROM generate_series(1, 3) AS n""",
+    "INSERT INTO hosts (name, queue, delay_s) SELECT 'more' || n, 'host-00', 1 FROM generate_series(1, :n) AS n",
     """INSERT INTO urls (host_id, crawl_id, key, url, state, due_at, fetched_at, lane, score, depth)
        SELECT host, 1, sha256(convert_to(url, 'UTF8')), url, CASE WHEN n > :n / 2 THEN 'resting' ELSE 'queued' END,
               CASE WHEN n > :n / 2 THEN now() + interval '1 day' END, CASE WHEN n > :n / 2 THEN now() END, 1, 0.5, 1
@@ -52,6 +53,10 @@ PAGES = [
     for link in LINKS
 ]
 LEASES = {"ids": db.array_param([1, 2, 3]), "tokens": db.array_param([UUID(int=host) for host in (1, 2, 3)])}
+PACE = {"delay_s": 1, "failures": 0, "adaptive_level": 0, "recent_statuses": [], "recent_ms": [], "breaker_trips": 0}
+CONTACTS = json.dumps(
+    [{"host_id": n, "token": str(UUID(int=n)), "isolate": 0, "unfetched": 0, **PACE} for n in (1, 2, 3)]
+)
 Row = tuple[str, str, dict[str, Any], str, int]
 
 
@@ -60,6 +65,8 @@ SETTLES: list[Row] = [
     ("urls", "admit", {"rows": db.rows_param(LINKS)}, "urls", 15),
     ("urls", "record", {"rows": db.rows_param(RESULTS)}, "urls", 15),
     ("urls", "raise_scores", {"rows": db.rows_param(RAISES)}, "urls", 15),
+    ("hosts", "extend_visits", {"rows": CONTACTS, "lease_s": 60}, "hosts", 3),
+    ("hosts", "leave", {"rows": CONTACTS}, "hosts", 3),
     ("pages", "originals", {"rows": db.rows_param(PAGES)}, "pages", 30),
 ]
 COMPARES: list[Row] = [
