@@ -152,14 +152,22 @@ FROM visit, taken LEFT JOIN domains AS d ON d.name = taken.domain
 
 -- lock_leased: the first statement of a settle, in id order
 -- A missing host has lost its lease, and nothing may be written for it.
+-- The statements that follow look each of their rows up. A session plans them once, in a new database while the tables
+-- are small: they would be read whole, and the plan kept until Postgres has statistics.
+WITH plans AS MATERIALIZED (
+    SELECT set_config('enable_seqscan', 'off', true) AS scan, set_config('enable_hashjoin', 'off', true) AS hash,
+           set_config('enable_mergejoin', 'off', true) AS merge
+)
 SELECT h.lease_token AS token, h.pause_requested, CAST(pg_current_xact_id() AS text) AS xid
-FROM unnest(CAST(:ids AS bigint[]), CAST(:tokens AS uuid[])) AS r (id, token)
+FROM plans
+CROSS JOIN unnest(CAST(:ids AS bigint[]), CAST(:tokens AS uuid[])) AS r (id, token)
 JOIN hosts AS h ON h.id = r.id AND h.lease_token = r.token
 WHERE h.state = 'taken' AND NOT EXISTS (SELECT FROM lineage AS l WHERE l.seen <> tiptoe_lineage())
 ORDER BY h.id
 FOR NO KEY UPDATE OF h
 
 -- extend_visits: extend the leases of visits that continue, after all other writes of their settle
+-- CASE hides the state from the planner, as in urls.record.
 UPDATE hosts AS h
 SET lease_until = clock_timestamp() + make_interval(secs => :lease_s),
     next_fetch_at = clock_timestamp() + make_interval(secs => :lease_s + r.delay_s),
@@ -184,7 +192,7 @@ FROM json_to_recordset(CAST(:rows AS json)) AS r (
     age_s double precision, answered boolean, address inet, failures integer, adaptive_level smallint,
     recent_statuses smallint[], recent_ms integer[], latency_s double precision, breaker_trips smallint,
     isolate smallint, unfetched bigint, counted boolean)
-WHERE h.id = r.host_id AND h.lease_token = r.token AND h.state = 'taken'
+WHERE h.id = r.host_id AND h.lease_token = r.token AND CASE h.state WHEN 'taken' THEN true END
 
 -- leave: end visits; a statement of its own, so that it sees URLs admitted before our lock
 -- A visit that sent nothing may have found the delay raised: what it writes as delay_s, the next visit takes for waited
@@ -232,7 +240,7 @@ FROM json_to_recordset(CAST(:rows AS json)) AS r (
     recent_statuses smallint[], recent_ms integer[], latency_s double precision, breaker_trips smallint,
     isolate smallint, unfetched bigint, counted boolean,
     rest_s double precision, resting_because text, resting_detail text, wait_s double precision)
-WHERE h.id = r.host_id AND h.lease_token = r.token AND h.state = 'taken'
+WHERE h.id = r.host_id AND h.lease_token = r.token AND CASE h.state WHEN 'taken' THEN true END
 
 -- block: make a host rest by an answer to a visit that lost its lease; it needs no token, as a rest is always allowed
 UPDATE hosts

@@ -5,17 +5,36 @@ SELECT set_config('plan_cache_mode', 'force_custom_plan', true) AS plans,
 -- lot: the oldest pages of the queue, with what is known of them
 -- main_text is NULL where the page is not there any more, may not be kept, is an exact copy, or its crawl compares no
 -- pages.
+-- LATERAL makes each page a probe of every index: in a new database, without statistics, tables would be read whole.
+-- The order makes it fingerprints' key, and not the index of the host, through which all of the host's are read.
 SELECT q.id, q.host_id, q.crawl_id, q.key, p.url, p.title, f.id AS fingerprint_id, f.simhash,
        CASE WHEN c.near_duplicates AND NOT coalesce(d.kind IN ('body', 'text'), false)
             THEN p.main_text END AS main_text,
        CASE WHEN d.kind IN ('near', 'review') THEN d.kind END AS noted,
-       EXISTS (SELECT FROM urls AS u WHERE u.host_id = q.host_id AND u.crawl_id = q.crawl_id AND u.key = q.key
-           AND u.state = 'gone') AS is_gone
+       coalesce(u.state = 'gone', false) AS is_gone
 FROM (SELECT * FROM near_queue ORDER BY id LIMIT :n) AS q
 LEFT JOIN crawls AS c ON c.id = q.crawl_id
-LEFT JOIN pages AS p ON p.host_id = q.host_id AND p.crawl_id = q.crawl_id AND p.key = q.key
-LEFT JOIN fingerprints AS f ON f.host_id = q.host_id AND f.crawl_id = q.crawl_id AND f.key = q.key
-LEFT JOIN duplicates AS d ON d.host_id = q.host_id AND d.crawl_id = q.crawl_id AND d.key = q.key
+LEFT JOIN LATERAL (
+    SELECT url, title, main_text FROM pages
+    WHERE host_id = q.host_id AND crawl_id = q.crawl_id AND key = q.key
+    OFFSET 0
+) AS p ON true
+LEFT JOIN LATERAL (
+    SELECT id, simhash FROM fingerprints
+    WHERE host_id = q.host_id AND crawl_id = q.crawl_id AND key BETWEEN q.key AND q.key
+    ORDER BY key
+    OFFSET 0
+) AS f ON true
+LEFT JOIN LATERAL (
+    SELECT kind FROM duplicates
+    WHERE host_id = q.host_id AND crawl_id = q.crawl_id AND key = q.key
+    OFFSET 0
+) AS d ON true
+LEFT JOIN LATERAL (
+    SELECT state FROM urls
+    WHERE host_id = q.host_id AND crawl_id = q.crawl_id AND key = q.key
+    OFFSET 0
+) AS u ON true
 ORDER BY q.id
 
 -- done: take pages out of the queue
@@ -85,6 +104,7 @@ CROSS JOIN LATERAL (
 -- originals: the pages of fingerprints that can be an original: there, and no duplicate themselves
 -- Notes of :own are void.
 -- LATERAL makes each a probe of every index: hashing all pages of a crawl took longer than all else of a comparison.
+-- NULLIF hides the state from urls_due: without statistics all its entries of the crawl were read for each.
 SELECT f.id, f.host_id, f.key, p.url, p.title, p.start
 FROM fingerprints AS f
 CROSS JOIN LATERAL (
@@ -99,7 +119,7 @@ LEFT JOIN LATERAL (
 ) AS repeats ON true
 LEFT JOIN LATERAL (
     SELECT 1 AS is_one FROM urls AS u
-    WHERE u.host_id = f.host_id AND u.crawl_id = f.crawl_id AND u.key = f.key AND u.state = 'gone'
+    WHERE u.host_id = f.host_id AND u.crawl_id = f.crawl_id AND u.key = f.key AND nullif(u.state, '') = 'gone'
     OFFSET 0
 ) AS gone ON true
 WHERE f.id = ANY(CAST(:ids AS bigint[]))

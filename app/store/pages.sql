@@ -88,9 +88,12 @@ WHERE p.host_id = r.host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key
 
 -- originals: the crawl's pages with the same bytes, and with the same main text, as each document
 -- Originals are there, no exact copies themselves, nor in the batch (which is compared within itself); the host's own
--- oldest comes first. LATERAL keeps this two index probes a page.
+-- oldest comes first. LATERAL keeps this two index probes a page. Both indexes begin with the crawl: where a new
+-- database has no statistics they seem equal, and through the wrong one each probe reads all pages of the crawl. Only
+-- the right one has the order that is asked for. NULLIF hides the state from urls_due, which would be read likewise.
 WITH r AS MATERIALIZED (
-    SELECT host_id, crawl_id, key, decode(key, 'hex') AS url_key, body_sha256, text_sha256
+    SELECT host_id, crawl_id, key, decode(key, 'hex') AS url_key, decode(body_sha256, 'hex') AS body,
+           decode(text_sha256, 'hex') AS text
     FROM json_to_recordset(CAST(:rows AS json)) AS given (
         host_id bigint, crawl_id bigint, key text, body_sha256 text, text_sha256 text)
 )
@@ -98,8 +101,14 @@ SELECT r.host_id, r.crawl_id, r.key, body.url AS same_body, body.host_id AS body
        main.url AS same_text, main.host_id AS text_host, main.key AS text_key
 FROM r
 LEFT JOIN LATERAL (
-    SELECT p.url, p.host_id, p.key FROM pages AS p
-    WHERE p.crawl_id = r.crawl_id AND p.body_sha256 = decode(r.body_sha256, 'hex') AND p.key <> r.url_key
+    SELECT p.url, p.host_id, p.key
+    FROM (
+        SELECT url, host_id, crawl_id, key, first_fetched_at FROM pages
+        WHERE crawl_id = r.crawl_id AND body_sha256 BETWEEN r.body AND r.body
+        ORDER BY body_sha256
+        OFFSET 0
+    ) AS p
+    WHERE p.key <> r.url_key
       AND NOT EXISTS (
         SELECT FROM r AS own WHERE own.host_id = p.host_id AND own.crawl_id = p.crawl_id AND own.url_key = p.key)
       AND NOT EXISTS (
@@ -107,12 +116,18 @@ LEFT JOIN LATERAL (
         WHERE d.host_id = p.host_id AND d.crawl_id = p.crawl_id AND d.key = p.key AND d.kind IN ('body', 'text'))
       AND NOT EXISTS (
         SELECT FROM urls AS u
-        WHERE u.host_id = p.host_id AND u.crawl_id = p.crawl_id AND u.key = p.key AND u.state = 'gone')
+        WHERE u.host_id = p.host_id AND u.crawl_id = p.crawl_id AND u.key = p.key AND nullif(u.state, '') = 'gone')
     ORDER BY p.host_id <> r.host_id, p.first_fetched_at LIMIT 1
 ) AS body ON true
 LEFT JOIN LATERAL (
-    SELECT p.url, p.host_id, p.key FROM pages AS p
-    WHERE p.crawl_id = r.crawl_id AND p.text_sha256 = decode(r.text_sha256, 'hex') AND p.key <> r.url_key
+    SELECT p.url, p.host_id, p.key
+    FROM (
+        SELECT url, host_id, crawl_id, key, first_fetched_at FROM pages
+        WHERE crawl_id = r.crawl_id AND text_sha256 BETWEEN r.text AND r.text
+        ORDER BY text_sha256
+        OFFSET 0
+    ) AS p
+    WHERE p.key <> r.url_key
       AND NOT EXISTS (
         SELECT FROM r AS own WHERE own.host_id = p.host_id AND own.crawl_id = p.crawl_id AND own.url_key = p.key)
       AND NOT EXISTS (
@@ -120,7 +135,7 @@ LEFT JOIN LATERAL (
         WHERE d.host_id = p.host_id AND d.crawl_id = p.crawl_id AND d.key = p.key AND d.kind IN ('body', 'text'))
       AND NOT EXISTS (
         SELECT FROM urls AS u
-        WHERE u.host_id = p.host_id AND u.crawl_id = p.crawl_id AND u.key = p.key AND u.state = 'gone')
+        WHERE u.host_id = p.host_id AND u.crawl_id = p.crawl_id AND u.key = p.key AND nullif(u.state, '') = 'gone')
     ORDER BY p.host_id <> r.host_id, p.first_fetched_at LIMIT 1
 ) AS main ON true
 
