@@ -40,9 +40,9 @@ _log = structlog.get_logger()
 
 
 class InPlace(Scheduler):  # type: ignore[misc]  # celery is untyped
-    """Beat's standard scheduler without a file; entries marked `in_place` run here instead of being sent, and those
-    marked `beside` in a thread, one at a time of each.
+    """Beat's standard scheduler without a file.
 
+    Entries marked `in_place` run here instead of being sent, those marked `beside` in a thread, one run at a time.
     A failure (Postgres away, say) is one log line; the next tick tries again. SIGTERM ends it at any point.
     """
 
