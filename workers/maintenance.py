@@ -66,7 +66,7 @@ def index_pages() -> None:
 @app.task(name="tiptoe.near")
 def find_near() -> None:
     """Compare pages whose text is new with the others of their crawl."""
-    _quietly("near", lambda: near_duplicates.find_near(process.engine()))
+    _quietly("near", lambda: near_duplicates.find_near(process.engine(), within_s=near_duplicates.SHARE_S))
 
 
 @app.task(name="tiptoe.measure")

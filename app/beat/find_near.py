@@ -28,7 +28,8 @@ from app.store.search import Where
 
 _log = structlog.get_logger()
 AT_ONCE = 100  # pages: planning the queries of a lot takes 1.5 ms
-MOST_S = 4.0
+SHARE_S = 0.5  # of the two seconds between two runs: a crawl may need all cores
+MOST_S, BACKLOG = 4.0, 10_000  # as long as so many pages wait: a fleet finds more of them than one run takes
 MOST_LIKE = 8  # fingerprints that are looked at for a page, the closest; some may be of pages that are gone
 MOST_READ = 4  # texts of these that are read
 WITHIN_HOST = 50_000  # fingerprints that a page is compared with one by one: 4 ms
@@ -61,8 +62,11 @@ class _Compared:
 
 
 def find_near(engine: Engine, *, within_s: float = MOST_S) -> NearFound:
-    """Compare pages for so long, and reopen duplicates whose originals are gone. Nothing while another process does."""
-    until = time.monotonic() + within_s
+    """Compare pages for so long, and reopen duplicates whose originals are gone. Nothing while another process does.
+
+    While more than BACKLOG pages wait, it goes on for MOST_S.
+    """
+    began_s = time.monotonic()
     found = NearFound(reopened=reopen(engine))
     while True:
         lot = db.repeat(partial(_compare_lot, engine))
@@ -72,11 +76,17 @@ def find_near(engine: Engine, *, within_s: float = MOST_S) -> NearFound:
         kinds = [note["kind"] for note in lot.notes.values()]
         found.near += kinds.count(Likeness.NEAR)
         found.review += kinds.count(Likeness.REVIEW)
-        if time.monotonic() > until:
+        spent_s = time.monotonic() - began_s
+        if spent_s > MOST_S or (spent_s > within_s and not _is_behind(engine)):
             break
     if found != NearFound():
         _log.info("near.found", pages=found.pages, near=found.near, review=found.review, reopened=found.reopened)
     return found
+
+
+def _is_behind(engine: Engine) -> bool:
+    with db.transaction(engine) as tx:
+        return near.backlog(tx) > BACKLOG
 
 
 def reopen(engine: Engine) -> int:

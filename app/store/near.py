@@ -115,6 +115,11 @@ def lot(tx: Connection, n: int) -> list[Waiting]:
     return [each._replace(simhash=None if each.simhash is None else _unsigned(each.simhash)) for each in found]
 
 
+def backlog(tx: Connection) -> int:
+    """About how many pages are in the queue: how far its newest is from its oldest."""
+    return int(db.run(tx, _sql["backlog"]).scalar_one())
+
+
 def done(tx: Connection, ids: Sequence[int]) -> None:
     db.run(tx, _sql["done"], {"ids": db.array_param(ids)})
 

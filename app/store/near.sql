@@ -37,6 +37,9 @@ LEFT JOIN LATERAL (
 ) AS u ON true
 ORDER BY q.id
 
+-- backlog: how far the newest page of the queue is from the oldest: two looks at its index
+SELECT coalesce(max(id) - min(id) + 1, 0) FROM near_queue
+
 -- done: take pages out of the queue
 DELETE FROM near_queue WHERE id = ANY(CAST(:ids AS bigint[]))
 

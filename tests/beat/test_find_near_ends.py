@@ -2,6 +2,8 @@
 
 import tracemalloc
 
+import pytest
+
 from app.beat.find_near import NearFound, find_near
 from app.crawl.state.worker import Worker
 from tests.beat.test_find_near import again, crawled, notes, prose
@@ -29,6 +31,15 @@ def test_two_pages_for_review_do_not_make_each_other_wait(worker: Worker, site: 
     assert one(engine, "SELECT count(*) FROM near_queue") == 0
     assert find_near(engine) == NearFound()
     assert notes(engine) == [(original, "review", page)], "it is the younger one now"
+
+
+@pytest.mark.parametrize(("backlog", "pages"), [(10_000, 2), (2, 4), (0, 5)])
+def test_it_goes_on_past_its_share_while_many_pages_wait(
+    worker: Worker, site: Site, monkeypatch: pytest.MonkeyPatch, backlog: int, pages: int
+) -> None:
+    monkeypatch.setattr("app.beat.find_near.AT_ONCE", 2)
+    monkeypatch.setattr("app.beat.find_near.BACKLOG", backlog)
+    assert find_near(crawled(worker, site), within_s=0.0).pages == pages
 
 
 def test_pages_are_compared_in_little_memory(worker: Worker, web: Web) -> None:
