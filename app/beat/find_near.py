@@ -28,7 +28,7 @@ from app.store.search import Where
 
 _log = structlog.get_logger()
 AT_ONCE = 100  # pages: planning the queries of a lot takes 1.5 ms
-SHARE_S = 0.5  # of the two seconds between two runs: a crawl may need all cores
+SHARE_S = 0.25  # of the two seconds between two runs: a crawl may need all cores
 MOST_S, BACKLOG = 4.0, 10_000  # as long as so many pages wait: a fleet finds more of them than one run takes
 MOST_LIKE = 8  # fingerprints that are looked at for a page, the closest; some may be of pages that are gone
 MOST_READ = 4  # texts of these that are read
