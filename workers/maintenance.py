@@ -1,4 +1,4 @@
-"""The janitors, named by their act; beat sends each at its interval."""
+"""The janitors, named by their act; beat sends each at its interval, and runs `near` itself (`app.celery`)."""
 
 from collections.abc import Callable
 
