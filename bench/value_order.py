@@ -1,6 +1,6 @@
 """Value order: which pages a crawl with topics fetches first, against breadth first: `python -m bench.value_order`.
 
-    python -m bench.value_order FOLDER TOPIC,TOPIC …    (a folder of HTML, and topics; as often as wanted)
+    python -m bench.value_order FOLDER "TOPIC TOPIC …"    (a folder of HTML, and topics; as often as wanted)
 
 A site is served on loopback and crawled whole, by the profile "general" with the topics. How much a page is wanted is
 measured apart from the crawler: the share of the words in its text, tags cut away, that begin with a topic. The most
@@ -62,7 +62,7 @@ def main() -> None:
             migrate.upgrade(services.database_url)
             engine = db.connect(services.database_url)
             for number, (folder, topics) in enumerate(zip(args.sites[::2], args.sites[1::2], strict=True), 1):
-                rows.append(_site(engine, services.database_url, number, Path(folder), topics.split(",")))
+                rows.append(_site(engine, services.database_url, number, Path(folder), topics.replace(",", " ").split()))
             engine.dispose()
     table("share of the first 20 % of fetches that are of the most wanted half", rows)
 
