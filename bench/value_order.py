@@ -36,7 +36,7 @@ from app.parse.html import html
 from app.policy.focus.shipped import GENERAL, text_of
 from app.store import crawls, db, migrate
 from app.store.host_rows import Offer
-from bench.report import Cell, table
+from bench.report import BenchError, Cell, table
 
 FIRST = 0.2  # of the fetches
 IN_HAND = 5  # URLs that a visit picks at once, as it does where the delay is half a second
@@ -62,7 +62,11 @@ def main() -> None:
             migrate.upgrade(services.database_url)
             engine = db.connect(services.database_url)
             for number, (folder, topics) in enumerate(zip(args.sites[::2], args.sites[1::2], strict=True), 1):
-                rows.append(_site(engine, services.database_url, number, Path(folder), topics.replace(",", " ").split()))
+                words = topics.replace(",", " ").split()
+                try:
+                    rows.append(_site(engine, services.database_url, number, Path(folder), words))
+                except BenchError as error:
+                    print(error)
             engine.dispose()
     table("share of the first 20 % of fetches that are of the most wanted half", rows)
 
@@ -79,6 +83,8 @@ def _site(engine: Engine, url: str, number: int, folder: Path, topics: list[str]
         server.server_close()
     wants = {path: _wanted(folder / path, topics) for path in order}
     plain = [path for path in _breadth_first(folder) if path in wants]
+    if not plain:
+        raise BenchError(f"{folder}: no page was reached from its index.html")
     ranked = sorted(wants, key=lambda path: (-wants[path], path))
     half = {path for path in ranked[: len(ranked) // 2] if wants[path] > 0}
     own, other = (f"{_share(paths, half):.0%}" for paths in (order, plain))
