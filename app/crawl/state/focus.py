@@ -6,6 +6,7 @@ page counts as new, and anchors count for nothing, until they are learned again.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 
 from app.crawl.state.seen_phrases import SeenPhrases
 from app.crawl.state.subsets import Subsets
@@ -200,7 +201,7 @@ class CrawlFocus:
         if self.refuses:
             self._compare(url, is_new)
         if is_new:
-            self.vocabulary.learn(text.all_words)
+            self.vocabulary.learn(chain.from_iterable(text.words))
             if was_refused and (tried := self.yields.get(patterns.REFUSED)):
                 self._put(patterns.REFUSED, tried.credited())
 

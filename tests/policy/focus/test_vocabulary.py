@@ -1,9 +1,12 @@
-"""A process's visits share a crawl's vocabulary: one that it forgets half of disturbs no other."""
+"""A crawl's vocabulary: after many pages it learns from every fourth, and the visits that share it disturb no other."""
 
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from app.policy.focus.vocabulary import MOST_WORDS, Vocabulary
+import pytest
+
+from app.policy.focus.vocabulary import MANY_PAGES, MOST_WORDS, SAMPLED, Vocabulary
 
 
 def test_threads_may_learn_while_rare_words_are_forgotten() -> None:
@@ -20,3 +23,31 @@ def test_threads_may_learn_while_rare_words_are_forgotten() -> None:
                 each.result()
     finally:
         sys.setswitchinterval(before)
+
+
+class _Page:
+    """The words of a page, which are read when it is learned from."""
+
+    read = 0
+
+    def __init__(self, *words: str) -> None:
+        self._words = words
+
+    def __iter__(self) -> Iterator[str]:
+        _Page.read += 1
+        return iter(self._words)
+
+
+def test_of_many_pages_every_fourth_is_learned_from_and_a_word_is_worth_the_same() -> None:
+    sampled, whole = Vocabulary(), Vocabulary()
+    for page in range(MANY_PAGES):
+        words = ["everywhere", *(["rare"] if page % 50 == 0 else [])]
+        sampled.learn(words)
+        whole.learn(words)
+    _Page.read = 0
+    for page in range(8 * MANY_PAGES):
+        sampled.learn(_Page("everywhere", *(["rare"] if page // SAMPLED % 50 == 0 else [])))
+    assert _Page.read == 8 * MANY_PAGES // SAMPLED
+    for word in ("everywhere", "rare"):
+        assert sampled.worth(word) == pytest.approx(whole.worth(word), abs=0.1), word
+    assert sampled.worth("rare") > 0.4 > 0.01 > sampled.worth("everywhere")
