@@ -19,6 +19,7 @@ import pytest
 from app.browser.find import find
 from app.browser.values import BrowserProblem
 from app.config.constants import variable
+from app.render.turn import TAKES_MOST
 from tests.browser.processes import below, named
 from tests.crawl.web import NETWORKS, Answer, Hit, Web
 from tests.faults.fleet import Fleet
@@ -31,6 +32,7 @@ pytestmark = pytest.mark.faults
 DELAY_S, LEASE_S, RENDER_S, OPEN_S = 0.3, 45.0, 28.0, 1.5
 CLOCKS_S = 0.005
 HOSTS = 2
+STRIKES_MOST = TAKES_MOST - 1  # of one page: it is given up where its worker or browser died once more
 PAGES, FAULTS = quick_or_long(3, 40), quick_or_long(1, 5)
 LIMIT_S = quick_or_long(400.0, 1_800.0)
 CRAWL = "rendered"
@@ -84,6 +86,7 @@ class Stand:
             "TIPTOE_BROKER_URL": valkey.url,
             **{variable(name): str(value) for name, value in {**SETTINGS, **own}.items()},
         }
+        self.struck: Counter[tuple[str, str]] = Counter()
         self.fleet = Fleet(folder, env)
         self.fleet.beat()
         self.fleet.worker()
@@ -102,9 +105,14 @@ class Stand:
         return named(below(self.renderer.pid), "launcher.py")
 
     def is_open(self) -> bool:
-        """Whether a browser waits for the data of its page."""
-        last = [site.log[-1] for site in self.sites if site.log]
-        return any(hit.path.endswith("data.json") and not hit.ended for hit in last) and bool(self.browsers())
+        """Whether a browser waits for the data of its page, and no page that is open would be struck too often."""
+        opened = self.opened()
+        return bool(opened) and all(self.struck[page] < STRIKES_MOST for page in opened) and bool(self.browsers())
+
+    def opened(self) -> list[tuple[str, str]]:
+        """Pages that wait for their data: host, path."""
+        last = [(site.host, site.log[-1]) for site in self.sites if site.log]
+        return [(host, hit.path) for host, hit in last if hit.path.endswith("data.json") and not hit.ended]
 
     def until(self, condition: Callable[[], object], what: str) -> None:
         until(lambda: self.fleet.tend() or condition(), what, LIMIT_S)
@@ -146,6 +154,7 @@ def test_pages_that_were_open_are_rendered_all_the_same(stand: Stand) -> None:
     stand.fleet.tiptoe("seed", "add", CRAWL, *(site.url("/") for site in stand.sites))
     for fault in [kill_browser, crash_postgres, kill_renderer] * FAULTS:
         stand.until(stand.is_open, "a page is open")
+        stand.struck.update(stand.opened())
         fault(stand)
     stand.until(lambda: stand.sql("SELECT 1 FROM crawls WHERE state = 'finished'"), "the crawl ends")
     texts: dict[str, str] = dict(stand.sql("SELECT url, main_text FROM pages"))
