@@ -6,6 +6,7 @@ import pytest
 
 from app.beat.find_near import NearFound, find_near
 from app.crawl.state.worker import Worker
+from app.policy.focus.simhash import DUPLICATE_BITS
 from tests.beat.test_find_near import again, crawled, notes, prose
 from tests.beat.test_find_near import site as site
 from tests.crawl.loop import run, start
@@ -68,3 +69,24 @@ def test_entries_of_a_reference_are_for_review(worker: Worker, web: Web) -> None
     found = {frozenset((page, original)): kind for page, kind, original in notes(engine)}
     assert found[frozenset({"/1/method.html", "/2/method.html"})] == "near"
     assert "review" in found.values()
+
+
+def test_the_texts_of_a_lot_are_bounded(worker: Worker, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each lot is one page then, however many bytes that has."""
+    monkeypatch.setattr("app.beat.find_near.BYTES_AT_ONCE", 1)
+    engine = crawled(worker, site)
+    assert find_near(engine, within_s=0.0) == NearFound(pages=1)
+    assert find_near(engine).pages == 4
+
+
+@pytest.mark.parametrize("many", [1, 100])
+def test_pages_of_a_host_are_compared_one_by_one_or_at_once(
+    worker: Worker, site: Site, monkeypatch: pytest.MonkeyPatch, many: int
+) -> None:
+    monkeypatch.setattr("app.beat.find_near.MANY_OF_HOST", many)
+    site.pages |= {"/a": html(text=f"{prose()} of"), "/b": html(text=f"{prose()} {prose(15, 77)}")}
+    engine = crawled(worker, site)
+    find_near(engine)
+    ((_, kind, _),) = notes(engine)
+    assert kind == "review"
+    assert one(engine, "SELECT bits FROM duplicates") > DUPLICATE_BITS
