@@ -7,7 +7,7 @@ their lanes back.
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from urllib.parse import urlsplit
@@ -85,6 +85,26 @@ def find_near(engine: Engine, *, within_s: float = MOST_S) -> NearFound:
     if found != NearFound():
         _log.info("near.found", pages=found.pages, near=found.near, review=found.review, reopened=found.reopened)
     return found
+
+
+def catch_up(engine: Engine, crawl_id: int, *, within_s: float, pause: Callable[[], object]) -> None:
+    """Compare pages until none of this crawl waits, or for so long.   pause: called while another process compares"""
+    ends_s = time.monotonic() + within_s
+    while _waits(engine, crawl_id) and (left_s := ends_s - time.monotonic()) > 0:
+        if db.repeat(partial(_is_free, engine)):
+            find_near(engine, within_s=min(left_s, MOST_S))
+        else:
+            pause()
+
+
+def _waits(engine: Engine, crawl_id: int) -> bool:
+    with db.transaction(engine) as tx:
+        return near.waiting(tx, crawl_id=crawl_id, most=1) > 0
+
+
+def _is_free(engine: Engine) -> bool:
+    with db.transaction(engine) as tx:
+        return server.be_alone(tx, "near")
 
 
 def _is_behind(engine: Engine) -> bool:
