@@ -8,11 +8,9 @@ All phrases are hashed and counted at once in large integers, one hash beside th
 """
 
 import re
-from collections.abc import Mapping
 from hashlib import blake2b
 from itertools import chain, combinations
 from struct import Struct
-from types import MappingProxyType
 from typing import Final
 
 BITS: Final = 64
@@ -27,7 +25,7 @@ _BYTES: Final = BITS // 8
 _MANY: Final = Struct("8s" * 64)  # struct would keep a format for each length of a text
 _ONE: Final = Struct("8s")
 _MASKED_WORDS: Final = 4_096  # for as many words the masks of `_turned` are kept, 64 kB
-_MOST_REMEMBERED: Final = 20_000  # words, and as many of before: 6 MB
+_MOST_REMEMBERED: Final = 20_000  # words: 3 MB
 
 # The keys of a fingerprint: it is cut into 7 blocks, and any two of them are a key. Of 64 bits, 5 that differ leave two
 # blocks alone at least.
@@ -37,18 +35,12 @@ _PAIRS: Final = tuple(combinations(range(len(_WIDTHS)), 2))
 
 
 class _Hashes(dict[str, bytes]):
-    """The hash of each word that was met, and of those before: a word that is met again stays."""
-
-    _before: Mapping[str, bytes] = MappingProxyType({})
+    """The hash of each word that was met."""
 
     def __missing__(self, word: str) -> bytes:
-        found = self._before.get(word)
-        if found is None:
-            found = blake2b(word.encode("utf-8", "surrogatepass"), digest_size=_BYTES).digest()
         if len(self) >= _MOST_REMEMBERED:
-            self._before = dict(self)
             self.clear()
-        self[word] = found
+        found = self[word] = blake2b(word.encode("utf-8", "surrogatepass"), digest_size=_BYTES).digest()
         return found
 
 
