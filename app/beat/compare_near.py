@@ -21,10 +21,12 @@ def notes_of(
     prints: Mapping[Where, Fingerprint],
     closest: Mapping[int, Sequence[tuple[int, int]]],
     originals: Mapping[int, OlderPage],
+    readings: Mapping[Where, Reading],
 ) -> dict[Where, Note]:
     """A note for each page that is like another: the closest original that it repeats, else the closest for review.
 
     closest: (bits, fingerprint) of originals, by the page's fingerprint
+    readings: of the pages' texts; no more than their lower case is kept
     """
     notes: dict[Where, Note] = {}
     repeats: set[int] = set()  # pages of this lot that are no originals, as it turns out
@@ -33,15 +35,16 @@ def notes_of(
         judged = [
             (page, page.main_text, mine)
             for page in waiting[first : first + TEXTS_OF]
-            if page.main_text is not None and not page.is_gone and (mine := prints.get(page.where)) is not None
+            if page.main_text is not None
+            and not page.is_gone
+            and (mine := prints.get(page.where)) is not None
+            and mine.id in closest
         ]
-        alike = {mine.id: _not_ruled_out(Reading(text), closest.get(mine.id, ()), starts) for _, text, mine in judged}
-        readings = _Readings(near.texts(tx, {other for found in alike.values() for _, other in found}))
+        alike = {mine.id: _not_ruled_out(readings[page.where], closest[mine.id], starts) for page, _, mine in judged}
+        read = _Readings(near.texts(tx, {other for found in alike.values() for _, other in found}))
         for page, text, mine in judged:
-            others = [
-                (bits, other) for bits, other in alike[mine.id] if other in readings.texts and other not in repeats
-            ]
-            found = _note(page, Reading(text), others, originals, readings) if page.where not in notes else None
+            others = [(bits, other) for bits, other in alike[mine.id] if other in read.texts and other not in repeats]
+            found = _note(page, Reading(text), others, originals, read) if others and page.where not in notes else None
             if found is not None:
                 notes[page.where] = found
                 if repeats_another(found):

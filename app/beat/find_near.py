@@ -6,8 +6,8 @@ their lanes back.
 """
 
 import time
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from urllib.parse import urlsplit
@@ -17,22 +17,24 @@ from sqlalchemy import Connection, Engine
 
 from app.beat.compare_near import notes_of, repeats_another
 from app.errors import InputError
-from app.policy.focus.near import Likeness
+from app.policy.focus.near import Likeness, Reading
 from app.policy.focus.profile import Profile
 from app.policy.focus.shipped import GENERAL, profile_of
-from app.policy.focus.simhash import DUPLICATE_BITS, simhash, words_of
+from app.policy.focus.simhash import DUPLICATE_BITS, REVIEW_BITS
 from app.policy.lane import LAST_LANE
 from app.store import crawls, db, hosts, near, server
 from app.store.near import Fingerprint, Like, Note, OlderPage, QueuedLink, Waiting
 from app.store.search import Where
 
 _log = structlog.get_logger()
-AT_ONCE = 100  # pages: planning the queries of a lot takes 1.5 ms
+AT_ONCE = 200  # pages: planning the queries of a lot takes 1.5 ms, and mirrors share originals
+BYTES_AT_ONCE = 8_000_000  # of their texts; one page at least
 SHARE_S = 0.25  # of the two seconds between two runs: a crawl may need all cores
 MOST_S, BACKLOG = 4.0, 10_000  # as long as so many pages wait: a fleet finds more of them than one run takes
 MOST_LIKE = 8  # fingerprints that are looked at for a page, the closest; some may be of pages that are gone
 MOST_READ = 4  # texts of these that are read
-WITHIN_HOST = 50_000  # fingerprints that a page is compared with one by one: 4 ms
+WITHIN_HOST = 50_000  # fingerprints of its own host that a page is compared with
+MANY_OF_HOST = 5  # pages of a lot: all fingerprints of their host are read once, and compared at once
 ORPHANS = 200
 BLOCKS = 64  # of the table of duplicates that are looked at for orphans: 3,000 rows, 10 ms; a million takes ten minutes
 
@@ -51,11 +53,12 @@ class NearFound:
 class _Compared:
     """Pages that are compared together.
 
-    prints   by page;   notes: what they are like
+    prints   by page;   notes: what they are like;   readings: of their texts
     crowded  fingerprints with as many older originals of the same value as are ever read: nobody would look for them
     """
 
     waiting: Sequence[Waiting]
+    readings: Mapping[Where, Reading]
     prints: Mapping[Where, Fingerprint] = field(default_factory=dict)
     notes: Mapping[Where, Note] = field(default_factory=dict)
     crowded: set[int] = field(default_factory=set)
@@ -82,6 +85,26 @@ def find_near(engine: Engine, *, within_s: float = MOST_S) -> NearFound:
     if found != NearFound():
         _log.info("near.found", pages=found.pages, near=found.near, review=found.review, reopened=found.reopened)
     return found
+
+
+def catch_up(engine: Engine, crawl_id: int, *, within_s: float, pause: Callable[[], object]) -> None:
+    """Compare pages until none of this crawl waits, or for so long.   pause: called while another process compares"""
+    ends_s = time.monotonic() + within_s
+    while _waits(engine, crawl_id) and (left_s := ends_s - time.monotonic()) > 0:
+        if db.repeat(partial(_is_free, engine)):
+            find_near(engine, within_s=min(left_s, MOST_S))
+        else:
+            pause()
+
+
+def _waits(engine: Engine, crawl_id: int) -> bool:
+    with db.transaction(engine) as tx:
+        return near.waiting(tx, crawl_id=crawl_id, most=1) > 0
+
+
+def _is_free(engine: Engine) -> bool:
+    with db.transaction(engine) as tx:
+        return server.be_alone(tx, "near")
 
 
 def _is_behind(engine: Engine) -> bool:
@@ -121,7 +144,9 @@ def _compare_lot(engine: Engine) -> _Compared | None:
     with db.transaction(engine) as tx:
         if not server.be_alone(tx, "near"):
             return None
-        lot = _Compared(waiting=near.lot(tx, AT_ONCE))
+        waiting = near.lot(tx, AT_ONCE, most_bytes=BYTES_AT_ONCE)
+        texts = {each.where: Reading(each.main_text) for each in waiting if each.main_text is not None}
+        lot = _Compared(waiting=waiting, readings=texts)
         if not lot.waiting:
             return lot
         _replace(tx, lot)
@@ -139,7 +164,7 @@ def _replace(tx: Connection, lot: _Compared) -> None:
     An original that says what it said stays as old as it was, and its likes are not asked again: two pages for review
     would each make the other wait, for ever.
     """
-    values = {each.where: simhash(words_of(each.main_text)) for each in lot.waiting if each.main_text is not None}
+    values = {where: text.fingerprint() for where, text in lot.readings.items()}
     before = {
         each.where: Fingerprint(each.fingerprint_id, each.where, each.simhash)
         for each in lot.waiting
@@ -165,7 +190,7 @@ def _alike(tx: Connection, lot: _Compared) -> dict[Where, Note]:
     closest = {
         id: [(bits, other) for bits, other in found if other in originals][:MOST_READ] for id, found in nearest.items()
     }
-    notes = notes_of(tx, lot.waiting, lot.prints, closest, originals)
+    notes = notes_of(tx, lot.waiting, lot.prints, closest, originals, lot.readings)
     repeats = {lot.prints[where].id for where, note in notes.items() if repeats_another(note)}
     lot.crowded = {
         id
@@ -193,16 +218,32 @@ def _is_looked_for(lot: _Compared, mine: Fingerprint) -> bool:
 def _together(prints: Sequence[Fingerprint]) -> list[Like]:
     """Those of one lot that are alike, which have no keys yet."""
     by_age = sorted(prints)
+    values = [each.value for each in by_age]
     return [
-        Like(mine.id, other.id, bits)
+        Like(mine.id, other.id, (mine.value ^ other.value).bit_count())
         for n, mine in enumerate(by_age)
-        for other in by_age[:n]
-        if (bits := (mine.value ^ other.value).bit_count()) <= DUPLICATE_BITS and other.where[1] == mine.where[1]
+        for at in _within(mine.value, values[:n])
+        if (other := by_age[at]).where[1] == mine.where[1]
     ]
 
 
+def _within(value: int, others: Sequence[int]) -> list[int]:
+    """Where those stand that differ from a fingerprint in a few bits at most."""
+    return [at for at, other in enumerate(others) if (value ^ other).bit_count() <= DUPLICATE_BITS]
+
+
 def _on_host(tx: Connection, prints: Sequence[Fingerprint]) -> list[Like]:
-    return near.on_host(tx, prints, within=WITHIN_HOST, most=MOST_READ)
+    """Older ones of the same host that are alike: of a host with a few pages in the lot, as Postgres finds them."""
+    pages = Counter(each.where[:2] for each in prints)
+    many = {host for host, n in pages.items() if n >= MANY_OF_HOST}
+    few = [each for each in prints if each.where[:2] not in many]
+    found = near.on_host(tx, few, within=WITHIN_HOST, most=MOST_READ) if few else []
+    planes = near.of_hosts(tx, many, within=WITHIN_HOST) if many else {}
+    for each in prints:
+        if (of_host := planes.get(each.where[:2])) is not None:
+            likes = of_host.closest(each.value, below=each.id, bits=REVIEW_BITS, most=MOST_READ)
+            found += [Like(each.id, other, bits) for bits, other in likes]
+    return found
 
 
 def _write(tx: Connection, lot: _Compared) -> None:

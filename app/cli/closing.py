@@ -27,6 +27,7 @@ class Summary:
     refused    URLs that were admitted, and refused since
     unopened   of pages that wait for a browser: how many, and why; none: none waits
     paused     hosts that an operator paused, with URLs queued; one more than is told of
+    uncompared pages that are yet to be compared with others
     why        there is no page; none: there is one
     """
 
@@ -35,6 +36,7 @@ class Summary:
     refused: "Sequence[RefusedUrls]" = ()
     unopened: Sequence[str] = ()
     paused: Sequence[str] = ()
+    uncompared: int = 0
     why: Sequence[str] = ()
 
 
@@ -66,6 +68,8 @@ def lines(
         yield from (f"  {folder}" for folder in redirects[:MOST_TOLD])
         if len(redirects) > MOST_TOLD:
             yield f"  and {counted(len(redirects) - MOST_TOLD, 'other')}"
+    if summary.uncompared:
+        yield f"{counted(summary.uncompared, 'page')} not compared for near duplicates yet: run the same command again"
     yield f"data: {data_dir}"
     yield f'query: {command} sql "TABLE v_crawl_progress"'
     yield from resume

@@ -15,7 +15,7 @@ from app.cli.options import retyped, settings_with, typed
 from app.cli.ordered import ordered
 from app.cli.out import AsJson, answer, as_json_text, say
 from app.cli.own import how_to_resume, serving
-from app.cli.run import patiently, run, warned
+from app.cli.run import compare, patiently, run, warned
 from app.cli.web import Web
 from app.cli.web import check as check_web
 from app.cli.web import tell as tell_web
@@ -55,8 +55,9 @@ def crawl(
         with serving(engine, settings, services, name):
             found, is_new_work = _prepare(engine, settings, name, wish, urls, again=again)
             interrupted = is_new_work and run(engine, settings, services, found, web=web)
+        is_cut = not interrupted and _is_ours(services) and compare(engine, found)
         _tell(engine, services, found, seconds=time.monotonic() - began, as_json=as_json, interrupted=interrupted)
-    if interrupted:
+    if interrupted or is_cut:
         raise typer.Exit(130)
 
 
@@ -178,7 +179,7 @@ def _tell(
     engine: "Engine", services: "Services", crawl: "Crawl", *, seconds: float, as_json: bool, interrupted: bool
 ) -> None:
     """Report the result, where it is, and how to resume."""
-    summary = patiently(lambda: _summary(engine, crawl))
+    summary = patiently(lambda: _summary(engine, crawl, may_be_uncompared=_is_ours(services) and not interrupted))
     totals, command = summary.totals, typed(services.home)
     resume = how_to_resume(services, totals.name, totals.state, command) if interrupted else []
     for line in closing.lines(summary, seconds=seconds, data_dir=services.data_dir, command=command, resume=resume):
@@ -189,10 +190,16 @@ def _tell(
         answer(as_json_text({"crawl": totals.name, **counts, "seconds": round(seconds, 3), **_where(services)}))
 
 
-def _summary(engine: "Engine", crawl: "Crawl") -> closing.Summary:
+def _is_ours(services: "Services") -> bool:
+    """Whether the database is ours: on a configured one a fleet's beat may compare what this one's left."""
+    return services.password_file is not None
+
+
+def _summary(engine: "Engine", crawl: "Crawl", *, may_be_uncompared: bool) -> closing.Summary:
     from app.admin import rendering
+    from app.admin.duplicates import MOST_WAITING
     from app.admin.report import why_nothing
-    from app.store import crawls, db, hosts, urls
+    from app.store import crawls, db, hosts, near, urls
 
     with db.transaction(engine) as tx:
         totals = crawls.totals(tx, crawl.id)
@@ -202,6 +209,7 @@ def _summary(engine: "Engine", crawl: "Crawl") -> closing.Summary:
             redirects=crawls.by_id(tx, crawl.id).scope_redirects,
             refused=urls.refused(tx, crawl.id),
             paused=hosts.paused_of(tx, crawl_id=crawl.id, n=closing.MOST_TOLD + 1),
+            uncompared=near.waiting(tx, crawl_id=crawl.id, most=MOST_WAITING) if may_be_uncompared else 0,
             why=() if totals.pages else why_nothing(tx, crawl.id),
         )
 

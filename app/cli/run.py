@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,6 +20,8 @@ LOOK_EVERY_S = 0.25
 LOOK_SHARE = 20  # of the time that a look took: the database may be slow
 LOOK_MOST_S = 10.0  # and if it was away, that is no reason to wait twenty times as long
 BURY_EVERY_S = 1.0
+COMPARE_MOST_S = 30.0  # some 50,000 pages
+COMPARE_MANY = 2_000  # so many take more than a second
 T = TypeVar("T")
 
 
@@ -53,6 +55,24 @@ def run(engine: "Engine", settings: "Settings", services: "Services", crawl: "Cr
             progress.show(patiently(live.look))
         except KeyboardInterrupt:
             return True
+    return False
+
+
+def compare(engine: "Engine", crawl: "Crawl") -> bool:
+    """Compare the crawl's pages that wait to be, which beat left, for half a minute at most. True: interrupted."""
+    from app.beat.find_near import catch_up
+    from app.errors import ServiceError
+    from app.store import db, near
+
+    try:
+        with suppress(ServiceError):  # what is left is told of
+            with db.transaction(engine) as tx:
+                is_long = near.waiting(tx, crawl_id=crawl.id, most=COMPARE_MANY) == COMPARE_MANY
+            if is_long:
+                say("comparing pages, to find near duplicates; Ctrl-C leaves the others for the next run")
+            catch_up(engine, crawl.id, within_s=COMPARE_MOST_S, pause=lambda: time.sleep(LOOK_EVERY_S))
+    except KeyboardInterrupt:
+        return True
     return False
 
 

@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from app.policy.focus import simhash
 from app.policy.focus.near import START_CHARS
+from app.policy.focus.planes import Planes
 from app.store import db, search
 from app.store.search import Where
 
@@ -108,11 +109,12 @@ class Note(TypedDict):
     bits: int
 
 
-def lot(tx: Connection, n: int) -> list[Waiting]:
-    """The oldest pages of the queue. From now on the transaction plans for the tables as they are."""
+def lot(tx: Connection, n: int, *, most_bytes: int) -> list[Waiting]:
+    """The oldest pages of the queue: `n` of them, or fewer whose texts have so many bytes. From now on the transaction
+    plans for the tables as they are."""
     db.run(tx, _sql["fresh_plans"])
-    found = db.run(tx, _sql["lot"], {"n": n}).of(Waiting)
-    return [each._replace(simhash=None if each.simhash is None else _unsigned(each.simhash)) for each in found]
+    found = db.run(tx, _sql["lot"], {"n": n, "most_bytes": most_bytes}).of(Waiting)
+    return [each if each.simhash is None else each._replace(simhash=_unsigned(each.simhash)) for each in found]
 
 
 def backlog(tx: Connection) -> int:
@@ -172,6 +174,13 @@ def on_host(tx: Connection, prints: Sequence[Fingerprint], *, within: int, most:
     ]
     where = {"rows": db.rows_param(rows), "bits": simhash.REVIEW_BITS, "within": within, "most": most}
     return db.run(tx, _sql["on_host"], where).of(Like)
+
+
+def of_hosts(tx: Connection, hosts: Collection[tuple[int, int]], *, within: int) -> dict[tuple[int, int], Planes]:
+    """The fingerprints of hosts in crawls, `within` of each.   hosts: host id, crawl id"""
+    rows = [{"host_id": host_id, "crawl_id": crawl_id} for host_id, crawl_id in sorted(hosts)]
+    found = db.run(tx, _sql["of_hosts"], {"rows": db.rows_param(rows), "within": within})
+    return {(row.host_id, row.crawl_id): Planes(bytes(row.prints)) for row in found}
 
 
 def originals(tx: Connection, ids: Collection[int], *, own: Collection[int]) -> dict[int, OlderPage]:
@@ -258,7 +267,7 @@ def _keys(each: Fingerprint) -> list[int]:
     return _keys_of(each.where[1], each.value)
 
 
-@lru_cache(maxsize=256)  # a page's are looked for, and then stored
+@lru_cache(maxsize=512)  # a page's are looked for, and then stored
 def _keys_of(crawl_id: int, value: int) -> list[int]:
     return [(crawl_id << _KEY_BITS) | key for key in simhash.keys(value)]
 

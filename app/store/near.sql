@@ -2,40 +2,46 @@
 SELECT set_config('plan_cache_mode', 'force_custom_plan', true) AS plans,
        set_config('enable_seqscan', 'off', true) AS by_index
 
--- lot: the oldest pages of the queue, with what is known of them
+-- lot: the oldest pages of the queue, with what is known of them, as long as their texts have no more than :most_bytes
 -- main_text is NULL where the page is not there any more, may not be kept, is an exact copy, or its crawl compares no
 -- pages.
 -- LATERAL makes each page a probe of every index: in a new database, without statistics, tables would be read whole.
 -- The order makes it fingerprints' key, and not the index of the host, through which all of the host's are read.
-SELECT q.id, q.host_id, q.crawl_id, q.key, p.url, p.title, f.id AS fingerprint_id, f.simhash,
-       CASE WHEN c.near_duplicates AND NOT coalesce(d.kind IN ('body', 'text'), false)
-            THEN p.main_text END AS main_text,
-       CASE WHEN d.kind IN ('near', 'review') THEN d.kind END AS noted,
-       coalesce(u.state = 'gone', false) AS is_gone
-FROM (SELECT * FROM near_queue ORDER BY id LIMIT :n) AS q
-LEFT JOIN crawls AS c ON c.id = q.crawl_id
-LEFT JOIN LATERAL (
-    SELECT url, title, main_text FROM pages
-    WHERE host_id = q.host_id AND crawl_id = q.crawl_id AND key = q.key
-    OFFSET 0
-) AS p ON true
-LEFT JOIN LATERAL (
-    SELECT id, simhash FROM fingerprints
-    WHERE host_id = q.host_id AND crawl_id = q.crawl_id AND key BETWEEN q.key AND q.key
-    ORDER BY key
-    OFFSET 0
-) AS f ON true
-LEFT JOIN LATERAL (
-    SELECT kind FROM duplicates
-    WHERE host_id = q.host_id AND crawl_id = q.crawl_id AND key = q.key
-    OFFSET 0
-) AS d ON true
-LEFT JOIN LATERAL (
-    SELECT state FROM urls
-    WHERE host_id = q.host_id AND crawl_id = q.crawl_id AND key = q.key
-    OFFSET 0
-) AS u ON true
-ORDER BY q.id
+SELECT id, host_id, crawl_id, key, url, title, fingerprint_id, simhash, main_text, noted, is_gone
+FROM (
+    SELECT q.id, q.host_id, q.crawl_id, q.key, p.url, p.title, f.id AS fingerprint_id, f.simhash,
+           CASE WHEN c.near_duplicates AND NOT coalesce(d.kind IN ('body', 'text'), false)
+                THEN p.main_text END AS main_text,
+           CASE WHEN d.kind IN ('near', 'review') THEN d.kind END AS noted,
+           coalesce(u.state = 'gone', false) AS is_gone,
+           coalesce(sum(octet_length(p.main_text)) OVER earlier, 0) AS bytes_before
+    FROM (SELECT * FROM near_queue ORDER BY id LIMIT :n) AS q
+    LEFT JOIN crawls AS c ON c.id = q.crawl_id
+    LEFT JOIN LATERAL (
+        SELECT url, title, main_text FROM pages
+        WHERE host_id = q.host_id AND crawl_id = q.crawl_id AND key = q.key
+        OFFSET 0
+    ) AS p ON true
+    LEFT JOIN LATERAL (
+        SELECT id, simhash FROM fingerprints
+        WHERE host_id = q.host_id AND crawl_id = q.crawl_id AND key BETWEEN q.key AND q.key
+        ORDER BY key
+        OFFSET 0
+    ) AS f ON true
+    LEFT JOIN LATERAL (
+        SELECT kind FROM duplicates
+        WHERE host_id = q.host_id AND crawl_id = q.crawl_id AND key = q.key
+        OFFSET 0
+    ) AS d ON true
+    LEFT JOIN LATERAL (
+        SELECT state FROM urls
+        WHERE host_id = q.host_id AND crawl_id = q.crawl_id AND key = q.key
+        OFFSET 0
+    ) AS u ON true
+    WINDOW earlier AS (ORDER BY q.id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+) AS of_queue
+WHERE bytes_before < :most_bytes
+ORDER BY id
 
 -- backlog: how far the newest page of the queue is from the oldest: two looks at its index
 SELECT coalesce(max(id) - min(id) + 1, 0) FROM near_queue
@@ -103,6 +109,19 @@ CROSS JOIN LATERAL (
     ORDER BY bits, n.id
     LIMIT :most
 ) AS found
+
+-- of_hosts: the fingerprints of hosts, the oldest first: id and value, 8 bytes each, the high ones first
+SELECT r.host_id, r.crawl_id, found.prints
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint)
+CROSS JOIN LATERAL (
+    SELECT string_agg(int8send(n.id) || int8send(n.simhash), '' ORDER BY n.id) AS prints
+    FROM (
+        SELECT f.id, f.simhash FROM fingerprints AS f
+        WHERE f.host_id = r.host_id AND f.crawl_id = r.crawl_id
+        LIMIT :within
+    ) AS n
+) AS found
+WHERE found.prints IS NOT NULL
 
 -- originals: the pages of fingerprints that can be an original: there, and no duplicate themselves
 -- Notes of :own are void.

@@ -5,6 +5,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import ResourceClosedError
 
 from app.beat.compare_near import notes_of
+from app.policy.focus.near import Reading
 from app.store.near import Fingerprint, Note, OlderPage, Waiting
 from app.store.search import Where
 
@@ -18,7 +19,8 @@ def notes_without_texts(engine: Engine, start: str) -> dict[Where, Note]:
     closed: Connection = engine.connect()
     closed.close()
     original = OlderPage(1, 2, b"b", "http://b.test/", None, start)
-    return notes_of(closed, [PAGE], {PAGE.where: PRINT}, {PRINT.id: [(3, original.id)]}, {original.id: original})
+    closest, originals = {PRINT.id: [(3, original.id)]}, {original.id: original}
+    return notes_of(closed, [PAGE], {PAGE.where: PRINT}, closest, originals, {PAGE.where: Reading(TEXT)})
 
 
 def test_a_text_whose_beginning_names_something_else_is_not_read(engine: Engine) -> None:

@@ -4,8 +4,10 @@ import tracemalloc
 
 import pytest
 
-from app.beat.find_near import NearFound, find_near
+from app.beat.find_near import NearFound, catch_up, find_near
 from app.crawl.state.worker import Worker
+from app.policy.focus.simhash import DUPLICATE_BITS
+from app.store import server
 from tests.beat.test_find_near import again, crawled, notes, prose
 from tests.beat.test_find_near import site as site
 from tests.crawl.loop import run, start
@@ -68,3 +70,53 @@ def test_entries_of_a_reference_are_for_review(worker: Worker, web: Web) -> None
     found = {frozenset((page, original)): kind for page, kind, original in notes(engine)}
     assert found[frozenset({"/1/method.html", "/2/method.html"})] == "near"
     assert "review" in found.values()
+
+
+def test_a_crawl_that_has_ended_is_compared_lot_by_lot(
+    worker: Worker, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.beat.find_near.AT_ONCE", 1)
+    monkeypatch.setattr("app.beat.find_near.MOST_S", 0.0)
+    engine = crawled(worker, site)
+    catch_up(engine, 1, within_s=60.0, pause=never)
+    assert one(engine, "SELECT count(*) FROM near_queue") == 0
+    assert len(notes(engine)) == 1
+
+
+def test_no_page_is_compared_when_the_time_is_over(worker: Worker, site: Site) -> None:
+    engine = crawled(worker, site)
+    catch_up(engine, 1, within_s=0.0, pause=never)
+    assert one(engine, "SELECT count(*) FROM near_queue") == 5
+
+
+def test_another_process_that_compares_is_waited_for(worker: Worker, site: Site) -> None:
+    engine = crawled(worker, site)
+    with engine.connect() as other:
+        assert server.be_alone(other, "near")
+        catch_up(engine, 1, within_s=60.0, pause=other.rollback)
+    assert one(engine, "SELECT count(*) FROM near_queue") == 0
+
+
+def never() -> None:
+    raise AssertionError("no other process compares")
+
+
+def test_the_texts_of_a_lot_are_bounded(worker: Worker, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each lot is one page then, however many bytes that has."""
+    monkeypatch.setattr("app.beat.find_near.BYTES_AT_ONCE", 1)
+    engine = crawled(worker, site)
+    assert find_near(engine, within_s=0.0) == NearFound(pages=1)
+    assert find_near(engine).pages == 4
+
+
+@pytest.mark.parametrize("many", [1, 100])
+def test_pages_of_a_host_are_compared_one_by_one_or_at_once(
+    worker: Worker, site: Site, monkeypatch: pytest.MonkeyPatch, many: int
+) -> None:
+    monkeypatch.setattr("app.beat.find_near.MANY_OF_HOST", many)
+    site.pages |= {"/a": html(text=f"{prose()} of"), "/b": html(text=f"{prose()} {prose(15, 77)}")}
+    engine = crawled(worker, site)
+    find_near(engine)
+    ((_, kind, _),) = notes(engine)
+    assert kind == "review"
+    assert one(engine, "SELECT bits FROM duplicates") > DUPLICATE_BITS

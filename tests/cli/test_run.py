@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, event
 
 from app.admin.live import Live, Look
-from app.cli.run import LOOK_EVERY_S, patiently, wait_to_look, warned
+from app.cli.run import LOOK_EVERY_S, compare, patiently, wait_to_look, warned
 from app.errors import ServiceError
 from app.store import crawls, db
 from app.store.crawls import Crawl
-from tests.store.rows import admission, admit, clean, make_crawl, make_due_host, make_host, sql
+from tests.store.rows import admission, admit, clean, make_crawl, make_due_host, make_host, one, sql
 
 
 @pytest.fixture
@@ -145,3 +145,27 @@ def test_processes_are_tended_however_long_the_last_look_took(took_s: float, wai
     assert sum(done) == pytest.approx(waits_s)
     assert done[::2] == [0.0] * (len(done) // 2), "tended before each"
     assert max(done) <= LOOK_EVERY_S
+
+
+def test_pages_that_wait_at_the_end_are_compared(engine: Engine) -> None:
+    ours = with_a_page_to_compare(engine)
+    assert not compare(engine, ours)
+    assert one(engine, "SELECT count(*) FROM near_queue") == 0
+
+
+def test_an_interrupt_ends_the_comparison_at_once(engine: Engine) -> None:
+    ours = with_a_page_to_compare(engine)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    event.listen(engine, "begin", interrupt)
+    assert compare(engine, ours)
+    event.remove(engine, "begin", interrupt)
+    assert one(engine, "SELECT count(*) FROM near_queue") == 1
+
+
+def with_a_page_to_compare(engine: Engine) -> Crawl:
+    ours = crawl(engine)
+    sql(engine, "INSERT INTO near_queue (host_id, crawl_id, key) VALUES (1, :id, 'a')", id=ours.id)
+    return ours

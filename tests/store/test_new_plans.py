@@ -70,10 +70,10 @@ SETTLES: list[Row] = [
     ("pages", "originals", {"rows": db.rows_param(PAGES)}, "pages", 30),
 ]
 COMPARES: list[Row] = [
-    ("near", "lot", {"n": 10}, "near_queue", 10),
-    ("near", "lot", {"n": 10}, "pages", 10),
-    ("near", "lot", {"n": 10}, "fingerprints", 10),
-    ("near", "lot", {"n": 10}, "urls", 10),
+    ("near", "lot", {"n": 10, "most_bytes": 1_000_000}, "near_queue", 10),
+    ("near", "lot", {"n": 10, "most_bytes": 1_000_000}, "pages", 10),
+    ("near", "lot", {"n": 10, "most_bytes": 1_000_000}, "fingerprints", 10),
+    ("near", "lot", {"n": 10, "most_bytes": 1_000_000}, "urls", 10),
     ("near", "originals", {"ids": "{1,101,201}", "own": "{1}", "start": 320}, "pages", 3),
     ("near", "originals", {"ids": "{1,101,201}", "own": "{1}", "start": 320}, "urls", 3),
 ]

@@ -10,12 +10,20 @@ things. What falls short is shown for review.
 import re
 from collections import Counter
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
 from app.policy.focus.shape import fold
-from app.policy.focus.simhash import DUPLICATE_BITS, LEAST_PHRASES, REVIEW_BITS, words_of
+from app.policy.focus.simhash import (
+    DUPLICATE_BITS,
+    LEAST_PHRASES,
+    MOST_CHARS,
+    REVIEW_BITS,
+    simhash,
+    words_in,
+    words_of,
+)
 
 SAME_PHRASES: Final = 0.8  # of all phrases of both: four sentences in five
 LEAST_WORDS: Final = 150  # of both: of shorter pages of references most differ in the one number that they are about
@@ -42,9 +50,9 @@ class Reading:
         return self._text.lower()
 
     @cached_property
-    def head(self) -> list[str]:
+    def head(self) -> tuple[str, ...]:
         """The names of its first lines."""
-        return _names(" ".join(self.lower[:_HEAD_CHARS].split("\n")[:_HEAD_LINES]))
+        return _head(self._text[:START_CHARS])
 
     @cached_property
     def lines(self) -> list[str]:
@@ -58,7 +66,14 @@ class Reading:
     @cached_property
     def words(self) -> list[str]:
         """Words, counted like its fingerprint does."""
-        return words_of(self._text)
+        return self._words()
+
+    def fingerprint(self) -> int | None:
+        """Its fingerprint. The words are not kept: they take ten times the room of the text."""
+        return simhash(self._words())
+
+    def _words(self) -> list[str]:
+        return words_of(self._text) if len(self._text) > MOST_CHARS else words_in(self.lower)
 
 
 def likeness(bits: int, text: Reading, other: Reading) -> Likeness | None:
@@ -75,7 +90,7 @@ def is_headed_otherwise(text: Reading, start: Reading) -> bool:
 
     start: the first START_CHARS of the other
     """
-    return any(name not in text.lower for name in start.head)
+    return not all(map(text.lower.__contains__, start.head))
 
 
 def is_titled_alike(title: str | None, other: str | None) -> bool:
@@ -130,6 +145,11 @@ def _own(lines: list[str], other_lines: list[str], other: str) -> dict[str, int]
     if theirs:  # perhaps as a part of longer names
         theirs.intersection_update(_names(other))
     return {name: n for name, n in names.items() if name not in theirs}
+
+
+@lru_cache(maxsize=2_048)  # an original is met again by each of its likes
+def _head(start: str) -> tuple[str, ...]:
+    return tuple(_names(" ".join(start.lower()[:_HEAD_CHARS].split("\n")[:_HEAD_LINES])))
 
 
 def _names(text: str) -> list[str]:

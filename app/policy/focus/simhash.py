@@ -8,9 +8,8 @@ All phrases are hashed and counted at once in large integers, one hash beside th
 """
 
 import re
-from array import array
 from hashlib import blake2b
-from itertools import combinations, repeat
+from itertools import chain, combinations
 from struct import Struct
 from typing import Final
 
@@ -23,8 +22,8 @@ MOST_CHARS: Final = 200_000
 # Scripts that put no blanks between words (Japanese, Chinese, Thai): each letter is one.
 _LETTER: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f]")
 _BYTES: Final = BITS // 8
-_PACKED_AT_ONCE: Final = 64
-_pack: Final = Struct(f"{_PACKED_AT_ONCE}Q").pack  # struct would keep a format for each length of a text
+_MANY: Final = Struct("8s" * 64)  # struct would keep a format for each length of a text
+_ONE: Final = Struct("8s")
 _MASKED_WORDS: Final = 4_096  # for as many words the masks of `_turned` are kept, 64 kB
 _MOST_REMEMBERED: Final = 20_000  # words: 3 MB
 
@@ -50,7 +49,11 @@ _hashes: Final = _Hashes()
 
 def words_of(text: str) -> list[str]:
     """The words of a text in lower case, with the marks at their ends: a third of the time that it takes without."""
-    lower = text[:MOST_CHARS].lower()
+    return words_in(text[:MOST_CHARS].lower())
+
+
+def words_in(lower: str) -> list[str]:
+    """The words of a text that is in lower case already, and was no longer than MOST_CHARS."""
     return (lower if lower.isascii() else _LETTER.sub(r" \g<0> ", lower)).split()
 
 
@@ -58,7 +61,7 @@ def simhash(words: list[str]) -> int | None:
     """The fingerprint of a text, from 0 to 2**64 - 1. None: it is too short for one."""
     if len(words) - 2 < LEAST_PHRASES:
         return None
-    found = set(array("Q", _phrase_hashes(words)))
+    found = _distinct(_phrase_hashes(words))
     return _majority(found) if len(found) >= LEAST_PHRASES else None
 
 
@@ -68,6 +71,18 @@ def keys(fingerprint: int) -> list[int]:
     return [(n << 20) | (blocks[one] << 10) | blocks[other] for n, (one, other) in enumerate(_PAIRS)]
 
 
+def above(number: int, planes: list[int], every: int) -> int:
+    """The bits whose counts are above a number.   planes: the digits of all counts;   every: all bits"""
+    found, equal = 0, every
+    for n in reversed(range(len(planes))):
+        if number >> n & 1:
+            equal &= planes[n]
+        else:
+            found |= equal & planes[n]
+            equal &= ~planes[n]
+    return found
+
+
 def _phrase_hashes(words: list[str]) -> bytes:
     """8 bytes for each three words in a row. The second word's bytes are turned by three places, the third's by six."""
     masks = _masks if len(words) <= _MASKED_WORDS else _masks_of(len(words))
@@ -75,6 +90,13 @@ def _phrase_hashes(words: list[str]) -> bytes:
     two = first ^ (_turned(first, masks) >> BITS)
     three = first ^ (_turned(two, masks) >> BITS)
     return three.to_bytes(_BYTES * len(words), "little")[: -2 * _BYTES]
+
+
+def _distinct(hashes: bytes) -> set[bytes]:
+    """Each hash once. They stay bytes: numbers would have to be packed again to be counted."""
+    view = memoryview(hashes)
+    whole = len(view) // _MANY.size * _MANY.size
+    return {*chain.from_iterable(_MANY.iter_unpack(view[:whole])), *chain.from_iterable(_ONE.iter_unpack(view[whole:]))}
 
 
 def _masks_of(words: int) -> tuple[int, int]:
@@ -92,19 +114,17 @@ def _turned(hashes: int, masks: tuple[int, int]) -> int:
     return ((hashes >> 24) & masks[0]) | ((hashes & masks[1]) << 40)
 
 
-def _majority(hashes: set[int]) -> int:
+def _majority(hashes: set[bytes]) -> int:
     """Each bit as most of the hashes have it.
 
     A plane has one binary digit of every bit's count. Half of the hashes is added to the other half until one is left.
     """
-    values = [*hashes, *repeat(0, -len(hashes) % _PACKED_AT_ONCE)]
-    lanes = len(values)
-    packed = [_pack(*values[n : n + _PACKED_AT_ONCE]) for n in range(0, lanes, _PACKED_AT_ONCE)]
-    planes = [int.from_bytes(b"".join(packed), "little")]
+    lanes = len(hashes)
+    planes = [int.from_bytes(b"".join(hashes), "little")]
     while lanes > 1:
         lanes = (lanes + 1) // 2
         planes = _halves_added(planes, BITS * lanes)
-    return _above(len(hashes) // 2, planes)
+    return above(len(hashes) // 2, planes, (1 << BITS) - 1)
 
 
 def _halves_added(planes: list[int], half: int) -> list[int]:
@@ -118,15 +138,3 @@ def _halves_added(planes: list[int], half: int) -> list[int]:
         found.append(differ ^ carry)
         carry = (low & high) | (differ & carry)
     return [*found, carry]
-
-
-def _above(number: int, planes: list[int]) -> int:
-    """The bits whose counts are above a number."""
-    above, equal = 0, (1 << BITS) - 1
-    for n in reversed(range(len(planes))):
-        if number >> n & 1:
-            equal &= planes[n]
-        else:
-            above |= equal & planes[n]
-            equal &= ~planes[n]
-    return above
