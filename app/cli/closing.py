@@ -69,7 +69,7 @@ def lines(
         if len(redirects) > MOST_TOLD:
             yield f"  and {counted(len(redirects) - MOST_TOLD, 'other')}"
     if summary.uncompared:
-        yield f"{counted(summary.uncompared, 'page')} not compared for near duplicates yet: run the same command again"
+        yield f"{counted(summary.uncompared, 'page')} yet to be compared with others: run the same command again"
     yield f"data: {data_dir}"
     yield f'query: {command} sql "TABLE v_crawl_progress"'
     yield from resume

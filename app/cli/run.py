@@ -69,7 +69,7 @@ def compare(engine: "Engine", crawl: "Crawl") -> bool:
             with db.transaction(engine) as tx:
                 is_long = near.waiting(tx, crawl_id=crawl.id, most=COMPARE_MANY) == COMPARE_MANY
             if is_long:
-                say("comparing pages, to find near duplicates; Ctrl-C leaves the others for the next run")
+                say("comparing pages for near duplicates; Ctrl-C leaves the rest for the next run")
             catch_up(engine, crawl.id, within_s=COMPARE_MOST_S, pause=lambda: time.sleep(LOOK_EVERY_S))
     except KeyboardInterrupt:
         return True

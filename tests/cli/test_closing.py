@@ -108,7 +108,7 @@ def test_a_paused_host_is_named_with_the_command_that_resumes_it() -> None:
 
 
 def test_pages_that_are_not_compared_yet_are_told_of() -> None:
-    told = "7 pages not compared for near duplicates yet: run the same command again"
+    told = "7 pages yet to be compared with others: run the same command again"
     assert written(totals(), uncompared=7)[2] == told
     assert [line for line in written(totals(), uncompared=100_000) if len(line) > 80] == []
     assert not any("near duplicates" in line for line in written(totals()))
