@@ -1,9 +1,12 @@
-"""A process's visits share a crawl's vocabulary: one that it forgets half of disturbs no other."""
+"""A process's visits share a crawl's vocabulary: one that it forgets half of disturbs no other.
+
+All crawls of a process share a bound.
+"""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from app.policy.focus.vocabulary import MOST_WORDS, Vocabulary
+from app.policy.focus.vocabulary import MOST_WORDS, MOST_WORDS_OF_ALL, Vocabulary, keep_within
 
 
 def test_threads_may_learn_while_rare_words_are_forgotten() -> None:
@@ -20,3 +23,31 @@ def test_threads_may_learn_while_rare_words_are_forgotten() -> None:
                 each.result()
     finally:
         sys.setswitchinterval(before)
+
+
+def of(words: int, pages: int = 20) -> Vocabulary:
+    found = Vocabulary()
+    for _ in range(pages):
+        found.learn(str(word) for word in range(words))
+    return found
+
+
+def test_the_vocabularies_of_many_crawls_are_bounded_together() -> None:
+    crawls = [of(15_000) for _ in range(20)]
+    for n in range(1, 21):
+        keep_within(crawls[:n])
+    assert sum(each.size for each in crawls) <= MOST_WORDS_OF_ALL
+    assert [each.size for each in crawls[-6:]] == 6 * [15_000]
+
+
+def test_a_crawl_forgets_its_rare_words_first() -> None:
+    done, now = of(1_000), of(500)
+    done.learn(f"rare {n}" for n in range(1_000))
+    keep_within([done, now], most_words=1_500)
+    assert (done.size, now.size) == (1_000, 500)
+
+
+def test_the_vocabulary_in_use_keeps_its_own_bound() -> None:
+    alone = of(10_000)
+    keep_within([alone], most_words=100)
+    assert alone.size == 10_000
