@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from app.archive import record
+from app.archive.bodies import HeldBody
 from app.archive.record import Payload
 from app.errors import one_line
 from app.model import CaptureKind, Failure, Reply
@@ -91,7 +92,7 @@ def response(recording: Recording, id: str, payload_sha256: bytes) -> bytes:
     return record.member(fields, head, payload, level=level)
 
 
-def revisit(recording: Recording, id: str, same: Original | None) -> bytes:
+def revisit(recording: Recording, id: str, same: HeldBody | None) -> bytes:
     """The answer without its body, which another capture holds. same: None for a 304 to what is not in the archive."""
     head = _head(recording.reply)
     fields = [

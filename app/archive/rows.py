@@ -3,10 +3,10 @@
 from uuid import UUID
 
 from app.archive import cdxj, record
+from app.archive.bodies import HeldBody
 from app.archive.cdxj import IndexEntry
 from app.archive.recording import Recording
 from app.model import Capture
-from app.store.captures import Original
 
 
 def index_line(answer: Recording, name: str, offset: int, *, is_revisit: bool, digest: bytes, length: int) -> bytes:
@@ -27,13 +27,13 @@ def index_line(answer: Recording, name: str, offset: int, *, is_revisit: bool, d
 
 
 def capture(
-    answer: Recording, id: UUID, same: Original | None, payload_sha256: bytes, at: tuple[int, int, int]
+    answer: Recording, id: UUID, same: HeldBody | None, payload_sha256: bytes, at: tuple[int, int, int]
 ) -> Capture:
     """The row of an answer. A 304 has no body of its own: it has what it confirms.
 
     at: segment, offset and length of its record
     """
-    confirmed = same if answer.is_bare else None
+    confirmed = answer.original if answer.is_bare and same else None
     content_type = answer.reply.noted("content-type")
     body_sha256 = confirmed.body_sha256 if confirmed else answer.body_sha256
     return Capture(

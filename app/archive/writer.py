@@ -23,6 +23,7 @@ import structlog
 from sqlalchemy import Engine
 
 from app.archive import record, recording, rendered, scan
+from app.archive.bodies import HeldBody, KnownBodies, held
 from app.archive.record import Fields
 from app.archive.recording import Recording
 from app.archive.rendered import RenderedDocument
@@ -30,12 +31,9 @@ from app.archive.rows import capture, index_line
 from app.archive.segment import WARC, SegmentFile
 from app.errors import ArchiveStopped, ServiceError
 from app.model import Capture, CaptureKind
-from app.runtime.lru import Lru
-from app.store import captures, db, segments
-from app.store.captures import Original
+from app.store import db, segments
 
 _log = structlog.get_logger()
-KNOWN_PAYLOADS = 10_000  # the last bodies of which a process knows where they are: some 5 MB
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -70,7 +68,7 @@ class ArchiveWriter:
         self._open: dict[int, SegmentFile] = {}  # by crawl
         self._files: dict[int, SegmentFile] = {}  # by segment id, until they are closed
         self._lost: dict[int, int] = {}  # segment id → bytes that a failed sync left of it
-        self._payloads: Lru[tuple[int, bytes], Original] = Lru(KNOWN_PAYLOADS)
+        self._bodies = KnownBodies()
         self._serial = 0
 
     def append(self, answer: Recording) -> Capture | None:
@@ -144,9 +142,9 @@ class ArchiveWriter:
         for row in rows:
             id = ids.get((row.segment_id, row.at_offset))
             has_own = row.refers_to is None and row.body_bytes and row.kind != CaptureKind.RENDERED
-            if id is not None and has_own:
-                original = captures.original(id, row)
-                self._payloads.put((row.crawl_id, original.payload_sha256), original)
+            digest = row.payload_sha256 or row.body_sha256
+            if id is not None and has_own and digest is not None:
+                self._bodies.put(row.crawl_id, HeldBody(id, row.url, row.fetched_at, digest))
 
     def overdue(self) -> list[SegmentFile]:
         """Retire segments that are old enough. Returns all that are to be closed."""
@@ -241,14 +239,14 @@ class ArchiveWriter:
             return answer.body_sha256
         return record.digest(payload)
 
-    def _same(self, answer: Recording, payload_sha256: bytes) -> Original | None:
+    def _same(self, answer: Recording, payload_sha256: bytes) -> HeldBody | None:
         """The capture whose body this answer repeats, or confirms."""
         original = answer.original
-        if answer.is_bare:
-            return original if original is not None and original.is_document else None
-        if original is not None and original.payload_sha256 == payload_sha256:
-            return original
-        return self._payloads.get((answer.crawl_id, payload_sha256))
+        if original is not None and (
+            original.is_document if answer.is_bare else original.payload_sha256 == payload_sha256
+        ):
+            return held(original)
+        return None if answer.is_bare else self._bodies.get(answer.crawl_id, payload_sha256)
 
 
 def _fit(text: str) -> str:

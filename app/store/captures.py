@@ -60,14 +60,6 @@ class RenderedFrom(NamedTuple):
     standing: bytes | None
 
 
-def original(id: int, row: Capture) -> Original:
-    """A row that was just written with this id, as an original. It has a body of its own."""
-    payload = row.payload_sha256 or row.body_sha256
-    assert payload is not None, "a body has a digest"
-    same = {name: getattr(row, name) for name in Original._fields}
-    return Original(**{**same, "id": id, "payload_sha256": payload})
-
-
 def add(tx: Connection, rows: Sequence[Capture]) -> dict[tuple[int, int], int]:
     """Write captures. Returns their ids by (segment id, offset)."""
     if not rows:

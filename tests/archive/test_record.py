@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from app.archive import record, recording
+from app.archive.bodies import held
 from app.archive.record import Payload
 from app.model import CaptureKind, Reply
 from app.store.captures import Original
@@ -119,7 +120,7 @@ def test_a_revisit_names_what_it_repeats(
     reply: Reply, same: Original | None, profile: str, refers_to: str | None, tmp_path: Path
 ) -> None:
     answer = answers.recording(reply, crawl_id=1)
-    path = write(tmp_path / "a.warc.gz", recording.revisit(answer, record.new_id(), same))
+    path = write(tmp_path / "a.warc.gz", recording.revisit(answer, record.new_id(), same and held(same)))
     (found,) = by_warcio(path)
     assert is_accepted(path)
     assert (found.kind, found.fields["WARC-Profile"], found.body) == ("revisit", profile, b"")

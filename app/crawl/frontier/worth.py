@@ -19,7 +19,7 @@ from app.errors import InputError
 from app.model import Refusal, RequestKind, Url
 from app.model.url import on_host, target_of
 from app.policy.candidate import Candidate
-from app.policy.focus import novelty, score
+from app.policy.focus import novelty, score, vocabulary
 from app.policy.focus.patterns import REFUSED, SMALL_SHARE, SMALL_SITE, TrapKind, Yield, tries
 from app.policy.focus.score import SEED, Scored, handed_on, unpacked
 from app.policy.focus.shape import shape_of
@@ -113,6 +113,7 @@ def _vocabulary(worker: Worker, crawl_id: int) -> Vocabulary:
     found = worker.vocabularies.get(crawl_id)
     if found is None:
         worker.vocabularies.put(crawl_id, found := Vocabulary())
+    vocabulary.keep_within(worker.vocabularies.values())
     return found
 
 

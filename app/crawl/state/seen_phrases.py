@@ -9,13 +9,15 @@ from rbloom import Bloom
 from app.policy.focus import novelty, patterns, siblings
 from app.policy.focus.novelty import Said
 
-MOST_SEEN_BYTES = 6_000_000  # of a process: two hundred hosts of 200 pages
-_FIRST, _MOST, _FILTERS = 10_000, 160_000, 5  # phrases of the first filter and of any; of filters
+MOST_SEEN_BYTES = 3_000_000  # of a process: two hundred hosts of 200 pages
+_FIRST, _MOST, _FILTERS = 2_500, 160_000, 6  # phrases of the first filter and of any; of filters
+_NAMED = 10_000  # URLs of any filter but the first
 _ERRORS = 0.02
+_BYTES = attrgetter("bytes")
 
 
 class SeenPhrases:
-    """The phrases of a host's pages, in Bloom filters that double: 10 kB for fifty pages, and at most 350 kB.
+    """The phrases of a host's pages, in Bloom filters that double: 2.5 kB for the first pages, and at most 1 MB.
 
     bytes  of all filters
     as_of  the database's time up to which it has the host's pages, other processes' too; None: it has none
@@ -26,7 +28,7 @@ class SeenPhrases:
     def __init__(self) -> None:
         self._filters: list[Bloom] = []
         self.as_of: datetime | None = None
-        self._named: Bloom | None = None
+        self._named: list[Bloom] = []
         self._left = self._named_left = self.bytes = 0
 
     def judge(
@@ -80,14 +82,16 @@ class SeenPhrases:
 
     def name(self, target: str) -> None:
         """Remember a URL that a page named."""
-        if self._named is None or self._named_left <= 0:
-            self._named, self._named_left = Bloom(_FIRST, _ERRORS), _FIRST
+        if self._named_left <= 0:
+            self._named_left = _NAMED if self._named else _FIRST
+            self._named = [*self._named[-1:], Bloom(self._named_left, _ERRORS)]
             self._weigh()
-        self._named.add(siblings.whole(target))
+        self._named[-1].add(siblings.whole(target))
         self._named_left -= 1
 
     def was_named(self, target: str) -> bool:
-        return self._named is not None and siblings.whole(target) in self._named
+        place = siblings.whole(target)
+        return any(place in each for each in self._named)
 
     def _has(self, item: int) -> bool:
         return any(item in each for each in self._filters)
@@ -132,18 +136,26 @@ class SeenPhrases:
         self._weigh()
 
     def _weigh(self) -> None:
-        named = [self._named] if self._named is not None else []
-        self.bytes = sum(each.size_in_bits for each in [*self._filters, *named]) // 8
+        self.bytes = sum(each.size_in_bits for each in (*self._filters, *self._named)) // 8
 
 
 def keep_within(seen: Sequence[SeenPhrases], most_bytes: int = MOST_SEEN_BYTES) -> None:
-    """Let the largest forget their oldest phrases, as far as all together are larger than that."""
+    """Let hosts forget their oldest phrases, as far as all together are larger than that.
+
+    First the half that was not used for longest forgets all but the newest: most of these hosts are done. Of both
+    halves the largest come first.   seen: the least recently used first
+    """
     excess = sum(each.bytes for each in seen) - most_bytes
-    if excess <= 0:
-        return
-    for each in sorted(seen, key=attrgetter("bytes"), reverse=True):
-        if excess <= 0:
-            return
-        before = each.bytes
-        each.forget()
-        excess -= before - each.bytes
+    half = len(seen) // 2
+    for each in sorted(seen[:half], key=_BYTES, reverse=True) if excess > 0 else ():
+        while excess > 0 and (freed := _forgotten(each)):
+            excess -= freed
+    for each in sorted(seen[half:], key=_BYTES, reverse=True) if excess > 0 else ():
+        excess -= _forgotten(each) if excess > 0 else 0
+
+
+def _forgotten(seen: SeenPhrases) -> int:
+    """Let one forget its oldest phrases. Returns the bytes that it gave up."""
+    before = seen.bytes
+    seen.forget()
+    return before - seen.bytes

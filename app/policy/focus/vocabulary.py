@@ -5,12 +5,13 @@ it, and so none is hot. TF-IDF as in K. Spärck Jones, "A statistical interpreta
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import log
 
 from app.policy.focus.relevance import TopicShare
 
-MOST_WORDS = 20_000
+MOST_WORDS = 20_000  # of a crawl
+MOST_WORDS_OF_ALL = 100_000  # of a process's crawls: 10 MB
 LEAST_PAGES = 5  # before a vocabulary says anything
 MANY_PAGES, SAMPLED = 1_000, 4  # after so many, every fourth page is enough: shares of pages hardly move any more
 
@@ -38,10 +39,20 @@ class Vocabulary:
         known.update(set(words))
         if len(known) > MOST_WORDS:
             left = {word: pages for word, pages in known.copy().items() if pages > 1}  # another thread may add to it
-            if len(left) > MOST_WORDS // 2:  # halved, so that what is rare by now goes
-                left = {word: pages // 2 for word, pages in left.items() if pages > 3}
-                self._pages //= 2
-            self._words = Counter(left)
+            if len(left) > MOST_WORDS // 2:
+                self.halve()
+            else:
+                self._words = Counter(left)
+
+    def halve(self) -> None:
+        """Count half the pages, so that what is rare by now goes."""
+        self._words = Counter({word: pages // 2 for word, pages in self._words.copy().items() if pages > 3})
+        self._pages //= 2
+
+    @property
+    def size(self) -> int:
+        """The number of its words."""
+        return len(self._words)
 
     def worth(self, word: str) -> float:
         """0 for words of one page or none, and nearly 0 for those of all pages; near 1 for rare ones."""
@@ -49,3 +60,15 @@ class Vocabulary:
         if pages < 2 or self._pages < LEAST_PAGES:
             return 0.0
         return max(log((1 + self._pages) / (1 + pages)) / log(1 + self._pages), 0.0)
+
+
+def keep_within(vocabularies: Sequence[Vocabulary], most_words: int = MOST_WORDS_OF_ALL) -> None:
+    """Have those that were not used for longest halved, as far as all together have more words than that.
+
+    vocabularies: the least recently used first. The last one keeps its own bound.
+    """
+    excess = sum(each.size for each in vocabularies) - most_words
+    for each in vocabularies[:-1] if excess > 0 else ():
+        while excess > 0 and (before := each.size):
+            each.halve()
+            excess -= before - each.size

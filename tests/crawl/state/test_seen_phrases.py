@@ -5,11 +5,12 @@ import pytest
 from app.crawl.state.seen_phrases import SeenPhrases, keep_within
 from app.crawl.state.worker import Worker
 from app.policy.focus.novelty import said
+from app.policy.focus.vocabulary import MOST_WORDS, MOST_WORDS_OF_ALL, Vocabulary
 from tests.crawl.loop import run, start
 from tests.crawl.web import Web, html
 
 LETTERS = str.maketrans("0123456789", "abcdefghij")
-FIRST_BYTES = 10_178
+FIRST_BYTES = 2_545
 
 
 def page(n: int) -> str:
@@ -26,10 +27,38 @@ def after(pages: int) -> SeenPhrases:
 
 def test_the_largest_forget_their_oldest_phrases() -> None:
     small, large = after(20), after(400)
-    assert (small.bytes, large.bytes) == (FIRST_BYTES, 7 * FIRST_BYTES)
-    keep_within([small, large], most_bytes=7 * FIRST_BYTES)
-    assert (small.bytes, large.bytes) == (FIRST_BYTES, 6 * FIRST_BYTES)
+    before = large.bytes
+    assert small.bytes == FIRST_BYTES
+    keep_within([small, large], most_bytes=before)
+    assert (small.bytes, large.bytes) == (FIRST_BYTES, before - FIRST_BYTES)
     assert [seen.judge(said(page(n))) for seen, n in ((small, 3), (large, 399), (large, 3))] == [False, False, True]
+
+
+def test_hosts_that_were_not_used_for_long_give_way_to_those_in_hand() -> None:
+    done, tiny, in_hand, newest = after(200), after(1), after(400), after(1)
+    before = done.bytes, in_hand.bytes
+    keep_within([done, tiny, in_hand, newest], most_bytes=sum(before))
+    assert (done.bytes < before[0], in_hand.bytes) == (True, before[1])
+    assert [seen.judge(said(page(3))) for seen in (done, in_hand)] == [True, False]
+
+
+def test_five_hundred_small_hosts_forget_nothing() -> None:
+    """As many as a process remembers: where the first filters alone were above the bound, all others gave way."""
+    small, large = after(1), after(400)
+    for n in range(100):
+        small.name(f"/{n}")
+    before = large.bytes
+    keep_within([*[small] * 499, large])
+    assert large.bytes == before
+    assert large.judge(said(page(3))) is False
+
+
+def test_a_host_recalls_what_was_named_through_filters_that_follow_one_another() -> None:
+    seen = SeenPhrases()
+    for n in range(9_000):
+        seen.name(f"/{n}x")
+    assert all(seen.was_named(f"/{n}x") for n in range(9_000))
+    assert sum(seen.was_named(f"/{n}y") for n in range(9_000)) < 900
 
 
 def test_what_is_small_enough_forgets_nothing() -> None:
@@ -81,9 +110,14 @@ class Huge(SeenPhrases):
 
 
 def test_a_visit_keeps_the_process_within_its_bound(worker: Worker, web: Web) -> None:
-    site, other = web.site(), Huge()
+    site, other, words = web.site(), Huge(), Vocabulary()
     site.pages["/"] = html(text="A page.")
     worker.seen_phrases.put((-1, -1), other)
+    for crawl_id in range(10):
+        worker.vocabularies.put(-1 - crawl_id, words := Vocabulary())
+        words.learn(f"{crawl_id} {word}" for word in range(MOST_WORDS - 100))
     start(worker, site.url())
     run(worker)
     assert other.has_forgotten
+    assert sum(each.size for each in worker.vocabularies.values()) <= MOST_WORDS_OF_ALL
+    assert words.size == MOST_WORDS - 100

@@ -1,4 +1,7 @@
-"""A crawl's vocabulary: after many pages it learns from every fourth, and the visits that share it disturb no other."""
+"""A crawl's vocabulary: after many pages it learns from every fourth, and the visits that share it disturb no other.
+
+All crawls of a process share a bound.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -6,7 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from app.policy.focus.vocabulary import MANY_PAGES, MOST_WORDS, SAMPLED, Vocabulary
+from app.policy.focus.vocabulary import (
+    MANY_PAGES,
+    MOST_WORDS,
+    MOST_WORDS_OF_ALL,
+    SAMPLED,
+    Vocabulary,
+    keep_within,
+)
 
 
 def test_threads_may_learn_while_rare_words_are_forgotten() -> None:
@@ -51,3 +61,31 @@ def test_of_many_pages_every_fourth_is_learned_from_and_a_word_is_worth_the_same
     for word in ("everywhere", "rare"):
         assert sampled.worth(word) == pytest.approx(whole.worth(word), abs=0.1), word
     assert sampled.worth("rare") > 0.4 > 0.01 > sampled.worth("everywhere")
+
+
+def of(words: int, pages: int = 20) -> Vocabulary:
+    found = Vocabulary()
+    for _ in range(pages):
+        found.learn(str(word) for word in range(words))
+    return found
+
+
+def test_the_vocabularies_of_many_crawls_are_bounded_together() -> None:
+    crawls = [of(15_000) for _ in range(20)]
+    for n in range(1, 21):
+        keep_within(crawls[:n])
+    assert sum(each.size for each in crawls) <= MOST_WORDS_OF_ALL
+    assert [each.size for each in crawls[-6:]] == 6 * [15_000]
+
+
+def test_a_crawl_forgets_its_rare_words_first() -> None:
+    done, now = of(1_000), of(500)
+    done.learn(f"rare {n}" for n in range(1_000))
+    keep_within([done, now], most_words=1_500)
+    assert (done.size, now.size) == (1_000, 500)
+
+
+def test_the_vocabulary_in_use_keeps_its_own_bound() -> None:
+    alone = of(10_000)
+    keep_within([alone], most_words=100)
+    assert alone.size == 10_000
