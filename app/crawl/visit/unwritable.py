@@ -2,8 +2,9 @@
 
 Otherwise the visit would be lost with its lease, and be repeated with the same result for as long as the crawl runs.
 Each part of the batch is tried by itself, in a transaction that is rolled back. A URL at fault is quarantined with the
-cause; an origin whose robots.txt is at fault, with all its URLs. A link is left out; a line of the log keeps only our
-own values. Only errors of SQLSTATE 22 or 23 are handled here: a full disk and an outage are no row's fault.
+cause; an origin whose robots.txt is at fault, with all its URLs. A link is left out, and so is what patterns of URLs
+have brought; a line of the log keeps only our own values. Only errors of SQLSTATE 22 or 23 are handled here: a full
+disk and an outage are no row's fault.
 """
 
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Any
 
 import structlog
 
+from app.crawl.frontier import worth
 from app.crawl.state.batch import Batch, GivingUp, ReadDocument
 from app.crawl.state.visit import Visit
 from app.errors import Unwritable
@@ -39,6 +41,8 @@ def mend(visit: Visit, refuses: Refuses) -> None:
     def fault(**part: Any) -> Unwritable | None:
         return refuses(visit, replace(Batch(started=started), **part))
 
+    if _is_left_out(host, fault(), "what patterns of URLs have brought"):  # it is the visit's, and no part's
+        worth.written(visit.picked.focus)
     for origin, fetched in list(batch.robots):
         if error := fault(robots=[(origin, fetched)]):
             _mend_robots(visit, origin, fetched, error)

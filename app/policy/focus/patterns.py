@@ -16,6 +16,7 @@ from app.policy.focus.profile import TrapTerms
 from app.policy.focus.shape import Shape
 
 MEMORY: Final = 0.9  # of a page's weight is left after the next one: the last ten decide
+FORGOTTEN: Final = 1e-6  # a weight of less is none: in the end Postgres' `real` would refuse it
 SMALL_SITE: Final = 100  # URLs of a host: up to there all are fetched, whatever they bring
 SMALL_SHARE: Final = 0.1  # of what a crawl's budget has for a host: a site that takes no more is fetched whole, too
 MOST_WAITING: Final = 1_000  # URLs of a shape that has not proven itself; the others wait in the last lane
@@ -57,7 +58,7 @@ class Yield(NamedTuple):
 
     def after(self, is_new: bool) -> "Yield":
         """With one more page."""
-        lately, new_lately = self.lately * MEMORY + 1, self.new_lately * MEMORY + is_new
+        lately, new_lately = self.lately * MEMORY + 1, _faded(self.new_lately) + is_new
         counts = (self.urls, self.fetched + 1, self.new + is_new, self.refused, lately, new_lately)
         return Yield(*counts, self.rendered, self.gain)
 
@@ -69,7 +70,7 @@ class Yield(NamedTuple):
 
     def aged(self) -> "Yield":
         """With one more page that counts neither for nor against these: what they have brought is further back."""
-        counts = (self.urls, self.fetched, self.new, self.refused, self.lately * MEMORY + 1, self.new_lately * MEMORY)
+        counts = (self.urls, self.fetched, self.new, self.refused, self.lately * MEMORY + 1, _faded(self.new_lately))
         return Yield(*counts, self.rendered, self.gain)
 
     @property
@@ -108,6 +109,11 @@ class Yield(NamedTuple):
         Proof is needed, and lasts as long as each rendering confirms it: one that gains little ends it.
         """
         return self.is_proven and chars < self.gain
+
+
+def _faded(weight: float) -> float:
+    """What is left of pages' weights after one more page."""
+    return weight * MEMORY if weight > FORGOTTEN else 0.0
 
 
 class TrapKind(Enum):

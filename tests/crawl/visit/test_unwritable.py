@@ -20,7 +20,7 @@ def refuse(worker: Worker, table: str, check: str) -> None:
 @pytest.fixture(autouse=True)
 def _taken_away(worker: Worker) -> object:
     yield
-    for table in ("pages", "robots", "urls", "fetches", "suppressions"):
+    for table in ("pages", "robots", "urls", "fetches", "suppressions", "url_patterns"):
         sql(worker.engine, f"ALTER TABLE {table} DROP CONSTRAINT IF EXISTS planted")
 
 
@@ -117,3 +117,16 @@ def test_a_url_that_is_deferred_for_ever_keeps_a_score_that_can_be_written(worke
     go(worker)
     assert len(sql(worker.engine, "SELECT FROM fetches WHERE status = 429 AND crawl_id = :id", id=crawl.id)) == 1
     assert url(worker.engine, site.url())["state"] == "queued"
+
+
+def test_what_a_pattern_has_brought_is_left_out_and_its_pages_are_kept(worker: Worker, web: Web) -> None:
+    refuse(worker, "url_patterns", "fetched < 3")
+    site = web.site()
+    paths = [f"/page/{n}" for n in range(9)]
+    site.pages["/"] = html(*paths)
+    site.pages |= {path: html(text=f"what {path} says, and nobody else") for path in paths}
+    crawl = start(worker, site.url())
+    run(worker)
+    assert sorted(site.pages_asked) == sorted(["/", *paths])
+    assert {row["state"] for row in sql(worker.engine, "SELECT state FROM urls")} == {"resting"}
+    assert sql(worker.engine, "SELECT state FROM crawls WHERE id = :id", id=crawl.id)[0]["state"] == "finished"

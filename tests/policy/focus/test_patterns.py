@@ -130,6 +130,15 @@ def test_worth(own: Yield, groups: list[Yield], worth: bool) -> None:
     assert is_worth(TERMS, own, groups) is worth
 
 
+def test_what_was_brought_long_ago_is_forgotten_before_postgres_refuses_its_weight() -> None:
+    found, aged = Yield().after(True), Yield().after(True)
+    for _ in range(2_000):
+        found, aged = found.after(False), aged.aged()
+        assert all(weight == 0 or weight > 1e-37 for weight in (found.new_lately, aged.new_lately))
+    assert found.new_lately == aged.new_lately == found.share == 0
+    assert found.after(True).new_lately == 1
+
+
 def test_a_suspect_has_a_trial_of_one() -> None:
     assert is_worth(TERMS, Yield(), [Yield()], is_suspect=True)
     assert not is_worth(TERMS, pages(False), [Yield()], is_suspect=True)
