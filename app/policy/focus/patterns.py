@@ -112,7 +112,7 @@ class Yield(NamedTuple):
 
 
 def _faded(weight: float) -> float:
-    """What is left of pages' weights after one more page."""
+    """Take a tenth off what pages weigh, as one more page does."""
     return weight * MEMORY if weight > FORGOTTEN else 0.0
 
 
