@@ -9,6 +9,7 @@ this measures what the software costs, not how it should be used.
 
 import argparse
 import json
+import math
 import statistics
 from collections import defaultdict
 
@@ -93,12 +94,13 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def _run(name: str, web: Web, arguments: argparse.Namespace) -> tuple[Visit, bool, float]:
-    """What it did, whether it came to its end, and its CPU seconds from the first request to the last."""
+    """What it did, whether it came to its end, and its CPU seconds from the first request to its own end: pages may be
+    compared after the last request."""
     mark = web.mark()
     with cpu.Watch() as watch:
         whole = _crawl(name, web, arguments)
     lines = web.lines(mark)
-    used = watch.used(lines[0]["t"], lines[-1]["t"]) if lines else 0.0
+    used = watch.used(lines[0]["t"], math.inf) if lines else 0.0
     return web.visit(mark), whole, used
 
 
