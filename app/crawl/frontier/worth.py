@@ -237,7 +237,7 @@ def try_refused(picked: Picked, tx: Connection, host_id: int) -> bool:
 
 
 def written(focus: Mapping[int, CrawlFocus]) -> None:
-    """After the commit: nothing of it is left to write."""
+    """Leave nothing to write: it is committed, or Postgres refuses it."""
     for each in focus.values():
         each.changed.clear()
         each.turned.clear()
