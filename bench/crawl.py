@@ -18,7 +18,7 @@ from bench.report import BenchError, Cell, save, table
 from bench.tree import load
 from bench.web import Visit, Web, serve
 
-CRAWLERS = ("scrapy", "bare", "lean", "full", "crawlee", "scrapy-extractor")
+CRAWLERS = ("scrapy", "bare", "lean", "full", "no-near", "crawlee", "scrapy-extractor")
 # Its run is a tenth as long as the longest: more of them, around the others, so that one slow minute does not decide.
 DEFAULT = ("lean", "scrapy", "bare", "lean", "full", "crawlee", "lean")
 TIMEOUT_S = 180.0
@@ -28,6 +28,7 @@ BARS = (
     ("lean", "bare", 0.45),
     ("full", "scrapy", 1.5),
     ("full", "bare", None),
+    ("no-near", "scrapy", 1.5),
     ("lean", "crawlee", 8.0),
     ("full", "crawlee", None),
     ("lean", "scrapy-extractor", None),
@@ -126,7 +127,8 @@ def _crawl(name: str, web: Web, arguments: argparse.Namespace) -> bool:
             }
             with tiptoe.fresh_home() as home:
                 env |= dict(setting.split("=", 1) for setting in arguments.env)
-                result = tiptoe.crawl(web, home, env=env, arguments=("--sitemaps", "none"), timeout_s=TIMEOUT_S)
+                options = ("--sitemaps", "none", *(["--no-near-duplicates"] if name == "no-near" else []))
+                result = tiptoe.crawl(web, home, env=env, arguments=options, timeout_s=TIMEOUT_S)
             if result.left_running:
                 print(f"  {name}: left {result.left_running} processes running", flush=True)
     return True
