@@ -1,4 +1,4 @@
-"""Resident memory of Tiptoe's worker processes at 20,000 and at 100,000 pages: growth per page must be none.
+"""Resident memory of Tiptoe's worker processes at 20,000, 60,000 and 100,000 pages: growth per page must be none.
 
 Sampled every half second from /proc while the origin's log is counted; a mark's figure is the median of
 the samples in the 2,000 pages before it.
@@ -14,7 +14,7 @@ from bench.report import BenchError, Cell, save, table
 from bench.tree import load
 from bench.web import Web, serve
 
-MARKS = (20_000, 100_000)
+MARKS = (20_000, 60_000, 100_000)
 NEAR = 2_000
 BAR_MIB = 5.0
 TIMEOUT_S = 1_800.0  # everything on, beside others
@@ -68,13 +68,15 @@ def _rows(samples: list[tuple[int, int, float]]) -> list[dict[str, Cell]]:
     for pid in sorted({pid for _, pid, _ in samples}):
         near = [[mib for pages, own, mib in samples if own == pid and mark - NEAR <= pages <= mark] for mark in MARKS]
         if all(near):
-            first, last = (statistics.median(values) for values in near)
+            first, half, last = (statistics.median(values) for values in near)
             rows.append(
                 {
                     "worker": str(pid),
                     "at 20,000": round(first, 1),
+                    "at 60,000": round(half, 1),
                     "at 100,000": round(last, 1),
                     "growth": round(last - first, 1),
+                    "since 60,000": round(last - half, 1),
                 }
             )
     return rows
