@@ -9,16 +9,15 @@ from typing import Any, NamedTuple, TypedDict
 
 from sqlalchemy import Connection
 
-from app.policy.focus import simhash
+from app.policy.focus import fingerprint
 from app.policy.focus.near import START_CHARS
-from app.policy.focus.planes import Planes
 from app.store import db, search
 from app.store.search import Where
 
 _sql = db.queries("near")
 KEYS_AT_ONCE = 50_000
 _SIGN = 1 << 63
-_KEY_BITS = 25  # of a key of `simhash.keys`; a crawl's id stands above
+_KEY_BITS = 25  # of a key of `fingerprint.keys`; a crawl's id stands above
 
 
 class Waiting(NamedTuple):
@@ -162,7 +161,7 @@ def drop(tx: Connection, prints: Sequence[Fingerprint]) -> None:
 
 def by_key(tx: Connection, prints: Sequence[Fingerprint], *, most: int) -> list[Like]:
     """Older ones of the crawl that differ in DUPLICATE_BITS at most, the closest first: all, up to `most` each."""
-    where = {"rows": db.rows_param([_keyed(each) for each in prints]), "bits": simhash.DUPLICATE_BITS, "most": most}
+    where = {"rows": db.rows_param([_keyed(each) for each in prints]), "bits": fingerprint.DUPLICATE_BITS, "most": most}
     return db.run(tx, _sql["by_key"], where).of(Like)
 
 
@@ -172,15 +171,15 @@ def on_host(tx: Connection, prints: Sequence[Fingerprint], *, within: int, most:
         {"id": each.id, "host_id": each.where[0], "crawl_id": each.where[1], "simhash": _signed(each.value)}
         for each in prints
     ]
-    where = {"rows": db.rows_param(rows), "bits": simhash.REVIEW_BITS, "within": within, "most": most}
+    where = {"rows": db.rows_param(rows), "bits": fingerprint.REVIEW_BITS, "within": within, "most": most}
     return db.run(tx, _sql["on_host"], where).of(Like)
 
 
-def of_hosts(tx: Connection, hosts: Collection[tuple[int, int]], *, within: int) -> dict[tuple[int, int], Planes]:
-    """The fingerprints of hosts in crawls, `within` of each.   hosts: host id, crawl id"""
+def of_hosts(tx: Connection, hosts: Collection[tuple[int, int]], *, within: int) -> dict[tuple[int, int], bytes]:
+    """The fingerprints of hosts in crawls, `within` of each, for `Prints.of_bytes`.   hosts: host and crawl"""
     rows = [{"host_id": host_id, "crawl_id": crawl_id} for host_id, crawl_id in sorted(hosts)]
     found = db.run(tx, _sql["of_hosts"], {"rows": db.rows_param(rows), "within": within})
-    return {(row.host_id, row.crawl_id): Planes(bytes(row.prints)) for row in found}
+    return {(row.host_id, row.crawl_id): bytes(row.prints) for row in found}
 
 
 def originals(tx: Connection, ids: Collection[int], *, own: Collection[int]) -> dict[int, OlderPage]:
@@ -269,7 +268,7 @@ def _keys(each: Fingerprint) -> list[int]:
 
 @lru_cache(maxsize=512)  # a page's are looked for, and then stored
 def _keys_of(crawl_id: int, value: int) -> list[int]:
-    return [(crawl_id << _KEY_BITS) | key for key in simhash.keys(value)]
+    return [(crawl_id << _KEY_BITS) | key for key in fingerprint.keys(value)]
 
 
 def _signed(value: int) -> int:

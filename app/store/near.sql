@@ -110,11 +110,12 @@ CROSS JOIN LATERAL (
     LIMIT :most
 ) AS found
 
--- of_hosts: the fingerprints of hosts, the oldest first: id and value, 8 bytes each, the high ones first
+-- of_hosts: the fingerprints of hosts, the oldest first, five numbers of 8 bytes each; nothing else looks for them
 SELECT r.host_id, r.crawl_id, found.prints
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint)
 CROSS JOIN LATERAL (
-    SELECT string_agg(int8send(n.id) || int8send(n.simhash), '' ORDER BY n.id) AS prints
+    SELECT string_agg(int8send(n.id) || int8send(n.simhash) || int8send(r.host_id) || int8send(r.crawl_id)
+                      || int8send(0), '' ORDER BY n.id) AS prints
     FROM (
         SELECT f.id, f.simhash FROM fingerprints AS f
         WHERE f.host_id = r.host_id AND f.crawl_id = r.crawl_id

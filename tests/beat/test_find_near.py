@@ -8,10 +8,11 @@ from sqlalchemy import Engine
 
 from app.admin import deletion, edit
 from app.admin.crawls import go_round
-from app.beat.find_near import MOST_READ, NearFound, find_near
+from app.beat.find_near import NearFound, find_near
 from app.crawl.state.worker import Worker
 from app.model import CrawlChange
-from app.policy.focus.simhash import simhash, words_of
+from app.policy.focus.fingerprint import words_of
+from app.policy.focus.simhash import simhash
 from app.store import server
 from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Site, Web, html
@@ -109,7 +110,7 @@ def test_of_pages_with_one_fingerprint_four_are_looked_for(worker: Worker, web: 
     engine = crawled(worker, site)
     assert find_near(engine) == NearFound(pages=6)
     assert len(prints(engine)) == 6
-    assert len(keys(engine)) == MOST_READ
+    assert len(keys(engine)) == 4
 
 
 def test_where_the_four_closest_are_gone_a_further_one_is_the_original(worker: Worker, web: Web) -> None:

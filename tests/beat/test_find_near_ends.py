@@ -6,7 +6,7 @@ import pytest
 
 from app.beat.find_near import NearFound, catch_up, find_near
 from app.crawl.state.worker import Worker
-from app.policy.focus.simhash import DUPLICATE_BITS
+from app.policy.focus.fingerprint import DUPLICATE_BITS
 from app.store import server
 from tests.beat.test_find_near import again, crawled, notes, prose
 from tests.beat.test_find_near import site as site
@@ -113,7 +113,7 @@ def test_the_texts_of_a_lot_are_bounded(worker: Worker, site: Site, monkeypatch:
 def test_pages_of_a_host_are_compared_one_by_one_or_at_once(
     worker: Worker, site: Site, monkeypatch: pytest.MonkeyPatch, many: int
 ) -> None:
-    monkeypatch.setattr("app.beat.find_near.MANY_OF_HOST", many)
+    monkeypatch.setattr("app.beat.compare_lot.MANY_OF_HOST", many)
     site.pages |= {"/a": html(text=f"{prose()} of"), "/b": html(text=f"{prose()} {prose(15, 77)}")}
     engine = crawled(worker, site)
     find_near(engine)

@@ -2,7 +2,7 @@
 
 from sqlalchemy import Engine
 
-from app.policy.focus import simhash
+from app.policy.focus import fingerprint
 from app.store import db, near
 from tests.store.rows import make_crawl, make_host, one
 
@@ -14,7 +14,7 @@ def test_the_keys_of_a_crawl_go_lot_by_lot_and_no_others(engine: Engine) -> None
     with db.transaction(engine) as tx:
         wanted = {(host, crawl, bytes([n])): value for crawl in crawls for n, value in enumerate(VALUES)}
         near.put_keys(tx, near.put(tx, wanted))
-    left, each = [], len(VALUES) * len(simhash.keys(0))
+    left, each = [], len(VALUES) * len(fingerprint.keys(0))
     for _ in range(each // 10 + 2):
         with db.transaction(engine) as tx:
             left.append(near.drop_crawl(tx, crawls[1], n=10))

@@ -8,7 +8,8 @@ from itertools import combinations
 import pytest
 
 from app.policy.focus import simhash as module
-from app.policy.focus.simhash import BITS, DUPLICATE_BITS, LEAST_PHRASES, keys, simhash, words_of
+from app.policy.focus.fingerprint import BITS, DUPLICATE_BITS, LEAST_PHRASES, keys, words_of
+from app.policy.focus.simhash import simhash
 
 RNG = random.Random(7)
 WORDS = ["".join(RNG.choices("abcdefghijklmnopqrstuvwxyz", k=RNG.randint(2, 9))) for _ in range(3_000)]
