@@ -15,6 +15,7 @@ import structlog
 from sqlalchemy import Connection, Engine
 
 from app.beat.compare_near import repeats_another
+from app.beat.near_memory import NearMemory
 from app.errors import InputError
 from app.policy.focus.near import Likeness
 from app.policy.focus.profile import Profile
@@ -43,15 +44,16 @@ class NearFound:
     reopened: int = 0
 
 
-def find_near(engine: Engine, *, within_s: float = MOST_S) -> NearFound:
+def find_near(engine: Engine, *, within_s: float = MOST_S, memory: NearMemory | None = None) -> NearFound:
     """Compare pages for so long, and reopen duplicates whose originals are gone. Nothing while another process does.
 
-    While more than BACKLOG pages wait, it goes on for MOST_S.
+    While more than BACKLOG pages wait, it goes on for MOST_S.   memory: of the calls before
     """
+    memory = memory or NearMemory()
     began_s = time.monotonic()
     found = NearFound(reopened=reopen(engine))
     while True:
-        lot = db.repeat(partial(_compare_lot, engine))
+        lot = db.repeat(partial(_compare_lot, engine, memory))
         if lot is None:
             break
         found.pages += lot.pages
@@ -67,10 +69,10 @@ def find_near(engine: Engine, *, within_s: float = MOST_S) -> NearFound:
 
 def catch_up(engine: Engine, crawl_id: int, *, within_s: float, pause: Callable[[], object]) -> None:
     """Compare pages until none of this crawl waits, or for so long.   pause: called while another process compares"""
-    ends_s = time.monotonic() + within_s
+    ends_s, memory = time.monotonic() + within_s, NearMemory()
     while _waits(engine, crawl_id) and (left_s := ends_s - time.monotonic()) > 0:
         if db.repeat(partial(_is_free, engine)):
-            find_near(engine, within_s=min(left_s, MOST_S))
+            find_near(engine, within_s=min(left_s, MOST_S), memory=memory)
         else:
             pause()
 
@@ -116,7 +118,7 @@ def _wake(engine: Engine, host_ids: list[int]) -> None:
         hosts.wake(tx, host_ids)
 
 
-def _compare_lot(engine: Engine) -> NearFound | None:
+def _compare_lot(engine: Engine, memory: NearMemory) -> NearFound | None:
     """Compare the next pages of the queue. None: there are none, or another process compares.
 
     Hosts are locked last, for the notes alone: nobody else locks what was written before.
@@ -127,11 +129,12 @@ def _compare_lot(engine: Engine) -> NearFound | None:
             return None
         from app.beat.compare_lot import compare  # numpy comes with it: where no page waits, nobody needs it
 
-        pages, notes = compare(tx, waiting)
+        pages, notes = compare(tx, waiting, memory)
         _write(tx, waiting, notes)
         near.done(tx, [each.id for each in waiting])
-        kinds = [note["kind"] for note in notes.values()]
-        return NearFound(pages=pages, near=kinds.count(Likeness.NEAR), review=kinds.count(Likeness.REVIEW))
+    memory.keep()
+    kinds = [note["kind"] for note in notes.values()]
+    return NearFound(pages=pages, near=kinds.count(Likeness.NEAR), review=kinds.count(Likeness.REVIEW))
 
 
 def _write(tx: Connection, waiting: Sequence[Waiting], notes: Mapping[Where, Note]) -> None:

@@ -4,7 +4,6 @@ One query of near.sql each, in the caller's transaction. Fingerprints are signed
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple, TypedDict
 
 from sqlalchemy import Connection
@@ -52,6 +51,14 @@ class Fingerprint(NamedTuple):
     id: int
     where: Where
     value: int
+
+
+class Keyed(NamedTuple):
+    """Fingerprints that have keys, by the id of the last, and their crawls. compared_by: the last transaction"""
+
+    up_to: int
+    crawl_ids: list[int]
+    compared_by: int
 
 
 class Like(NamedTuple):
@@ -140,8 +147,24 @@ def put(tx: Connection, values: Mapping[Where, int]) -> list[Fingerprint]:
     ]
 
 
+def keyed(tx: Connection) -> Keyed:
+    """Up to which fingerprint keys are written."""
+    return next(iter(db.run(tx, _sql["keyed"]).of(Keyed)), Keyed(0, [], 0))
+
+
+def compared(tx: Connection, keyed: Keyed) -> Keyed:
+    """Store up to which fingerprint keys are written, and that this transaction compared pages."""
+    where = {"up_to": keyed.up_to, "crawl_ids": db.array_param(keyed.crawl_ids)}
+    return keyed._replace(compared_by=db.run(tx, _sql["compared"], where).scalar_one())
+
+
+def held(tx: Connection, *, beyond: int) -> bytes:
+    """Fingerprints behind an id, for `Prints.of_bytes`."""
+    return bytes(db.run(tx, _sql["held"], {"beyond": beyond}).scalar_one())
+
+
 def put_keys(tx: Connection, prints: Sequence[Fingerprint]) -> None:
-    """Store the keys by which others find these."""
+    """Store the keys by which others find these. What has been deleted meanwhile gets none."""
     if prints:
         db.run(tx, _sql["put_keys"], {"rows": db.rows_param([_keyed(each) for each in prints])})
 
@@ -153,9 +176,8 @@ def drop_keys(tx: Connection, prints: Sequence[Fingerprint]) -> None:
 
 
 def drop(tx: Connection, prints: Sequence[Fingerprint]) -> None:
-    """Delete fingerprints and their keys."""
+    """Delete fingerprints, not their keys."""
     if prints:
-        drop_keys(tx, prints)
         db.run(tx, _sql["drop"], {"ids": db.array_param([each.id for each in prints])})
 
 
@@ -263,12 +285,8 @@ def _keyed(each: Fingerprint) -> dict[str, object]:
 
 
 def _keys(each: Fingerprint) -> list[int]:
-    return _keys_of(each.where[1], each.value)
-
-
-@lru_cache(maxsize=512)  # a page's are looked for, and then stored
-def _keys_of(crawl_id: int, value: int) -> list[int]:
-    return [(crawl_id << _KEY_BITS) | key for key in fingerprint.keys(value)]
+    of_crawl = each.where[1] << _KEY_BITS
+    return [of_crawl | key for key in fingerprint.keys(each.value)]
 
 
 def _signed(value: int) -> int:

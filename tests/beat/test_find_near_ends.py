@@ -4,8 +4,10 @@ import tracemalloc
 
 import pytest
 
+from app.admin import edit
 from app.beat.find_near import NearFound, catch_up, find_near
 from app.crawl.state.worker import Worker
+from app.model import CrawlChange
 from app.policy.focus.fingerprint import DUPLICATE_BITS
 from app.store import server
 from tests.beat.test_find_near import again, crawled, notes, prose
@@ -120,3 +122,18 @@ def test_pages_of_a_host_are_compared_one_by_one_or_at_once(
     ((_, kind, _),) = notes(engine)
     assert kind == "review"
     assert one(engine, "SELECT bits FROM duplicates") > DUPLICATE_BITS
+
+
+def test_a_crawl_that_is_switched_off_loses_its_fingerprints_as_pages_change(worker: Worker, site: Site) -> None:
+    engine = crawled(worker, site)
+    edit.edit(engine, worker.settings, "c", CrawlChange(near_duplicates=False))
+    assert find_near(engine) == NearFound()
+    assert one(engine, "SELECT count(*) FROM near_queue") == 0
+
+
+def test_two_do_not_compare_the_same(worker: Worker, site: Site) -> None:
+    engine = crawled(worker, site)
+    with engine.begin() as tx:
+        assert server.be_alone(tx, "near")
+        assert find_near(engine) == NearFound()
+    assert find_near(engine).pages == 5

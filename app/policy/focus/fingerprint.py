@@ -15,6 +15,7 @@ MOST_CHARS: Final = 200_000
 
 # Scripts that put no blanks between words (Japanese, Chinese, Thai): each letter is one.
 _LETTER: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f]")
+_FIRST_BYTES: Final = bytes([0xE0, *range(0xE3, 0xEA)])  # of these letters in UTF-8, and of few others
 
 # The keys of a fingerprint: it is cut into 7 blocks, and any two of them are a key. Of 64 bits, 5 that differ leave two
 # blocks alone at least.
@@ -30,7 +31,15 @@ def words_of(text: str) -> list[str]:
 
 def words_in(lower: str) -> list[str]:
     """The words of a text that is in lower case already, and was no longer than MOST_CHARS."""
-    return (lower if lower.isascii() else _LETTER.sub(r" \g<0> ", lower)).split()
+    return (_LETTER.sub(r" \g<0> ", lower) if _may_have_letters(lower) else lower).split()
+
+
+def _may_have_letters(lower: str) -> bool:
+    """Whether a text may have letters that are words. It takes two fifths of the time of looking for one."""
+    if lower.isascii():
+        return False
+    encoded = lower.encode("utf-8", "surrogatepass")
+    return len(encoded.translate(None, _FIRST_BYTES)) < len(encoded)
 
 
 def keys(fingerprint: int) -> list[int]:
