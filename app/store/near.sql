@@ -86,7 +86,7 @@ WHERE f.id > :beyond
 INSERT INTO fingerprint_keys (key, fingerprint_id, simhash)
 SELECT k.key, r.id, r.simhash
 FROM json_to_recordset(CAST(:rows AS json)) AS r (id bigint, simhash bigint, keys bigint[])
-JOIN fingerprints AS f ON f.id = r.id
+CROSS JOIN LATERAL (SELECT FROM fingerprints WHERE id = r.id OFFSET 0) AS is_there
 CROSS JOIN unnest(r.keys) AS k (key)
 ORDER BY k.key, r.id
 
