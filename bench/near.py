@@ -19,7 +19,8 @@ from sqlalchemy import Connection, Engine, text
 from app.beat.find_near import find_near
 from app.local.services import LocalServices
 from app.parse.html import html
-from app.policy.focus.simhash import BITS, keys, simhash, words_of
+from app.policy.focus.fingerprint import BITS, keys, words_of
+from app.policy.focus.simhash import simhash
 from app.store import db, migrate, near
 from app.store.near import Fingerprint
 from bench import tree

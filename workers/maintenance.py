@@ -13,12 +13,14 @@ from app.beat import reprice as reprice_recrawls
 from app.beat import rotate_logs as retain_logs
 from app.beat import sweep as sweep_up
 from app.beat import trim as trim_crawls
+from app.beat.near_memory import NearMemory
 from app.celery import app
 from app.config import current
 from app.errors import ServiceError
 from workers import process
 
 _log = structlog.get_logger()
+_near = NearMemory()  # of beat, which runs `near` in one thread
 
 
 @app.task(name="tiptoe.promote")
@@ -66,7 +68,8 @@ def index_pages() -> None:
 @app.task(name="tiptoe.near")
 def find_near() -> None:
     """Compare pages whose text is new with the others of their crawl."""
-    _quietly("near", lambda: near_duplicates.find_near(process.engine(), within_s=near_duplicates.SHARE_S))
+    find = near_duplicates.find_near
+    _quietly("near", lambda: find(process.engine(), within_s=near_duplicates.SHARE_S, memory=_near))
 
 
 @app.task(name="tiptoe.measure")

@@ -4,21 +4,19 @@ One query of near.sql each, in the caller's transaction. Fingerprints are signed
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple, TypedDict
 
 from sqlalchemy import Connection
 
-from app.policy.focus import simhash
+from app.policy.focus import fingerprint
 from app.policy.focus.near import START_CHARS
-from app.policy.focus.planes import Planes
 from app.store import db, search
 from app.store.search import Where
 
 _sql = db.queries("near")
 KEYS_AT_ONCE = 50_000
 _SIGN = 1 << 63
-_KEY_BITS = 25  # of a key of `simhash.keys`; a crawl's id stands above
+_KEY_BITS = 25  # of a key of `fingerprint.keys`; a crawl's id stands above
 
 
 class Waiting(NamedTuple):
@@ -53,6 +51,14 @@ class Fingerprint(NamedTuple):
     id: int
     where: Where
     value: int
+
+
+class Keyed(NamedTuple):
+    """Fingerprints that have keys, by the id of the last, and their crawls. compared_by: the last transaction"""
+
+    up_to: int
+    crawl_ids: list[int]
+    compared_by: int
 
 
 class Like(NamedTuple):
@@ -141,8 +147,24 @@ def put(tx: Connection, values: Mapping[Where, int]) -> list[Fingerprint]:
     ]
 
 
+def keyed(tx: Connection) -> Keyed:
+    """Up to which fingerprint keys are written."""
+    return next(iter(db.run(tx, _sql["keyed"]).of(Keyed)), Keyed(0, [], 0))
+
+
+def compared(tx: Connection, keyed: Keyed) -> Keyed:
+    """Store up to which fingerprint keys are written, and that this transaction compared pages."""
+    where = {"up_to": keyed.up_to, "crawl_ids": db.array_param(keyed.crawl_ids)}
+    return keyed._replace(compared_by=db.run(tx, _sql["compared"], where).scalar_one())
+
+
+def held(tx: Connection, *, beyond: int) -> bytes:
+    """Fingerprints behind an id, for `Prints.of_bytes`."""
+    return bytes(db.run(tx, _sql["held"], {"beyond": beyond}).scalar_one())
+
+
 def put_keys(tx: Connection, prints: Sequence[Fingerprint]) -> None:
-    """Store the keys by which others find these."""
+    """Store the keys by which others find these. What has been deleted meanwhile gets none."""
     if prints:
         db.run(tx, _sql["put_keys"], {"rows": db.rows_param([_keyed(each) for each in prints])})
 
@@ -154,15 +176,14 @@ def drop_keys(tx: Connection, prints: Sequence[Fingerprint]) -> None:
 
 
 def drop(tx: Connection, prints: Sequence[Fingerprint]) -> None:
-    """Delete fingerprints and their keys."""
+    """Delete fingerprints, not their keys."""
     if prints:
-        drop_keys(tx, prints)
         db.run(tx, _sql["drop"], {"ids": db.array_param([each.id for each in prints])})
 
 
 def by_key(tx: Connection, prints: Sequence[Fingerprint], *, most: int) -> list[Like]:
     """Older ones of the crawl that differ in DUPLICATE_BITS at most, the closest first: all, up to `most` each."""
-    where = {"rows": db.rows_param([_keyed(each) for each in prints]), "bits": simhash.DUPLICATE_BITS, "most": most}
+    where = {"rows": db.rows_param([_keyed(each) for each in prints]), "bits": fingerprint.DUPLICATE_BITS, "most": most}
     return db.run(tx, _sql["by_key"], where).of(Like)
 
 
@@ -172,15 +193,15 @@ def on_host(tx: Connection, prints: Sequence[Fingerprint], *, within: int, most:
         {"id": each.id, "host_id": each.where[0], "crawl_id": each.where[1], "simhash": _signed(each.value)}
         for each in prints
     ]
-    where = {"rows": db.rows_param(rows), "bits": simhash.REVIEW_BITS, "within": within, "most": most}
+    where = {"rows": db.rows_param(rows), "bits": fingerprint.REVIEW_BITS, "within": within, "most": most}
     return db.run(tx, _sql["on_host"], where).of(Like)
 
 
-def of_hosts(tx: Connection, hosts: Collection[tuple[int, int]], *, within: int) -> dict[tuple[int, int], Planes]:
-    """The fingerprints of hosts in crawls, `within` of each.   hosts: host id, crawl id"""
+def of_hosts(tx: Connection, hosts: Collection[tuple[int, int]], *, within: int) -> dict[tuple[int, int], bytes]:
+    """The fingerprints of hosts in crawls, `within` of each, for `Prints.of_bytes`.   hosts: host and crawl"""
     rows = [{"host_id": host_id, "crawl_id": crawl_id} for host_id, crawl_id in sorted(hosts)]
     found = db.run(tx, _sql["of_hosts"], {"rows": db.rows_param(rows), "within": within})
-    return {(row.host_id, row.crawl_id): Planes(bytes(row.prints)) for row in found}
+    return {(row.host_id, row.crawl_id): bytes(row.prints) for row in found}
 
 
 def originals(tx: Connection, ids: Collection[int], *, own: Collection[int]) -> dict[int, OlderPage]:
@@ -264,12 +285,8 @@ def _keyed(each: Fingerprint) -> dict[str, object]:
 
 
 def _keys(each: Fingerprint) -> list[int]:
-    return _keys_of(each.where[1], each.value)
-
-
-@lru_cache(maxsize=512)  # a page's are looked for, and then stored
-def _keys_of(crawl_id: int, value: int) -> list[int]:
-    return [(crawl_id << _KEY_BITS) | key for key in simhash.keys(value)]
+    of_crawl = each.where[1] << _KEY_BITS
+    return [of_crawl | key for key in fingerprint.keys(each.value)]
 
 
 def _signed(value: int) -> int:

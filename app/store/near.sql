@@ -59,11 +59,34 @@ RETURNING host_id, crawl_id, key, id
 -- drop: delete fingerprints
 DELETE FROM fingerprints WHERE id = ANY(CAST(:ids AS bigint[]))
 
--- put_keys: store the keys of fingerprints
+-- keyed: up to which fingerprint keys are written
+SELECT up_to, crawl_ids, compared_by FROM fingerprints_keyed
+
+-- compared: store up to which fingerprint keys are written, and that this transaction compared pages
+INSERT INTO fingerprints_keyed AS k (up_to, crawl_ids, compared_by)
+VALUES (:up_to, CAST(:crawl_ids AS bigint[]), CAST(CAST(pg_current_xact_id() AS text) AS bigint))
+ON CONFLICT (is_only) DO UPDATE
+SET up_to = excluded.up_to, crawl_ids = excluded.crawl_ids, compared_by = excluded.compared_by
+RETURNING compared_by
+
+-- held: the fingerprints behind an id, the oldest first, five numbers of 8 bytes each
+-- Nobody looks for a page that repeats another.
+SELECT coalesce(string_agg(int8send(f.id) || int8send(f.simhash) || int8send(f.host_id) || int8send(f.crawl_id)
+                           || int8send(coalesce(repeats.looked_for, 1)), '' ORDER BY f.id), '') AS prints
+FROM fingerprints AS f
+LEFT JOIN LATERAL (
+    SELECT 0 AS looked_for FROM duplicates AS d
+    WHERE d.host_id = f.host_id AND d.crawl_id = f.crawl_id AND d.key = f.key AND d.kind <> 'review'
+    OFFSET 0
+) AS repeats ON true
+WHERE f.id > :beyond
+
+-- put_keys: store the keys of fingerprints that are there
 -- In their order: neighbours in the index are written one after another, in seven eighths of the time.
 INSERT INTO fingerprint_keys (key, fingerprint_id, simhash)
 SELECT k.key, r.id, r.simhash
 FROM json_to_recordset(CAST(:rows AS json)) AS r (id bigint, simhash bigint, keys bigint[])
+CROSS JOIN LATERAL (SELECT FROM fingerprints WHERE id = r.id OFFSET 0) AS is_there
 CROSS JOIN unnest(r.keys) AS k (key)
 ORDER BY k.key, r.id
 
@@ -110,11 +133,12 @@ CROSS JOIN LATERAL (
     LIMIT :most
 ) AS found
 
--- of_hosts: the fingerprints of hosts, the oldest first: id and value, 8 bytes each, the high ones first
+-- of_hosts: the fingerprints of hosts, the oldest first, five numbers of 8 bytes each; nothing else looks for them
 SELECT r.host_id, r.crawl_id, found.prints
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint)
 CROSS JOIN LATERAL (
-    SELECT string_agg(int8send(n.id) || int8send(n.simhash), '' ORDER BY n.id) AS prints
+    SELECT string_agg(int8send(n.id) || int8send(n.simhash) || int8send(r.host_id) || int8send(r.crawl_id)
+                      || int8send(0), '' ORDER BY n.id) AS prints
     FROM (
         SELECT f.id, f.simhash FROM fingerprints AS f
         WHERE f.host_id = r.host_id AND f.crawl_id = r.crawl_id

@@ -798,6 +798,17 @@ fingerprint_keys = Table(
     comment="21 keys of each fingerprint: two that differ in 5 bits at most have one in common.",
 )
 
+fingerprints_keyed = Table(
+    "fingerprints_keyed",
+    metadata,
+    Column("is_only", Boolean, primary_key=True, server_default=text("true")),
+    Column("up_to", BigInteger, nullable=False, comment="the last fingerprint that has keys, if others look for it"),
+    Column("crawl_ids", ARRAY(BigInteger), nullable=False, comment="crawls that have such"),
+    Column("compared_by", BigInteger, nullable=False, comment="the last transaction that compared pages"),
+    CheckConstraint("is_only", name="one_row"),
+    comment="Up to which fingerprint keys are written: younger ones are in the memory of the process that compares.",
+)
+
 crawl_metrics = Table(
     "crawl_metrics",
     metadata,

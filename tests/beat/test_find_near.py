@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from app.admin import deletion, edit
+from app.admin import deletion
 from app.admin.crawls import go_round
-from app.beat.find_near import MOST_READ, NearFound, find_near
+from app.beat.find_near import NearFound, find_near
 from app.crawl.state.worker import Worker
-from app.model import CrawlChange
-from app.policy.focus.simhash import simhash, words_of
-from app.store import server
+from app.policy.focus.fingerprint import words_of
+from app.policy.focus.simhash import simhash
 from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Site, Web, html
 from tests.store.rows import one, sql
@@ -38,6 +37,11 @@ def site(web: Web) -> Site:
         "/deep-2": html(text=prose(200, 6)),
     }
     return site
+
+
+@pytest.fixture
+def nothing_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.beat.near_memory.MOST_HELD", 0)
 
 
 def crawled(worker: Worker, site: Site, **wishes: Any) -> Engine:
@@ -90,6 +94,7 @@ def keys(engine: Engine) -> set[str]:
     return {path(row["url"]) for row in sql(engine, query)}
 
 
+@pytest.mark.usefixtures("nothing_held")
 def test_a_page_that_says_nearly_the_same_is_noted(worker: Worker, site: Site) -> None:
     engine = crawled(worker, site)
     assert notes(engine) == []
@@ -101,6 +106,7 @@ def test_a_page_that_says_nearly_the_same_is_noted(worker: Worker, site: Site) -
     assert find_near(engine) == NearFound(), "all of it is done"
 
 
+@pytest.mark.usefixtures("nothing_held")
 def test_of_pages_with_one_fingerprint_four_are_looked_for(worker: Worker, web: Web) -> None:
     """About different things, each is an original. No more texts than four are read, so nothing looks for a fifth."""
     found = of_one_print(6)
@@ -109,7 +115,7 @@ def test_of_pages_with_one_fingerprint_four_are_looked_for(worker: Worker, web: 
     engine = crawled(worker, site)
     assert find_near(engine) == NearFound(pages=6)
     assert len(prints(engine)) == 6
-    assert len(keys(engine)) == MOST_READ
+    assert len(keys(engine)) == 4
 
 
 def test_where_the_four_closest_are_gone_a_further_one_is_the_original(worker: Worker, web: Web) -> None:
@@ -215,6 +221,7 @@ def test_an_original_that_changes_leaves_its_likes_to_look_for_another(worker: W
     assert original not in {page, of}
 
 
+@pytest.mark.usefixtures("nothing_held")
 def test_a_duplicate_whose_original_is_gone_is_one_no_longer(worker: Worker, site: Site) -> None:
     engine = crawled(worker, site, keep_fresh=False)
     find_near(engine)
@@ -251,6 +258,7 @@ def test_an_alias_of_a_page_that_is_gone_is_fetched_again(worker: Worker, site: 
 
 
 # what the page says in the second round → whether it has a fingerprint then
+@pytest.mark.usefixtures("nothing_held")
 @pytest.mark.parametrize(
     ("head", "has_one"),
     [("", True), ("<meta name=robots content=noarchive>", False), ("<meta name=robots content=noindex>", False)],
@@ -282,18 +290,3 @@ def test_a_deleted_crawl_leaves_no_fingerprint(worker: Worker, site: Site) -> No
     deletion.delete(engine, worker.settings, "c")
     for table in ("near_queue", "fingerprints", "fingerprint_keys", "duplicates"):
         assert one(engine, f"SELECT count(*) FROM {table}") == 0
-
-
-def test_a_crawl_that_is_switched_off_loses_its_fingerprints_as_pages_change(worker: Worker, site: Site) -> None:
-    engine = crawled(worker, site)
-    edit.edit(engine, worker.settings, "c", CrawlChange(near_duplicates=False))
-    assert find_near(engine) == NearFound()
-    assert one(engine, "SELECT count(*) FROM near_queue") == 0
-
-
-def test_two_do_not_compare_the_same(worker: Worker, site: Site) -> None:
-    engine = crawled(worker, site)
-    with engine.begin() as tx:
-        assert server.be_alone(tx, "near")
-        assert find_near(engine) == NearFound()
-    assert find_near(engine).pages == 5

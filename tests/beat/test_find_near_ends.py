@@ -4,9 +4,11 @@ import tracemalloc
 
 import pytest
 
+from app.admin import edit
 from app.beat.find_near import NearFound, catch_up, find_near
 from app.crawl.state.worker import Worker
-from app.policy.focus.simhash import DUPLICATE_BITS
+from app.model import CrawlChange
+from app.policy.focus.fingerprint import DUPLICATE_BITS
 from app.store import server
 from tests.beat.test_find_near import again, crawled, notes, prose
 from tests.beat.test_find_near import site as site
@@ -113,10 +115,25 @@ def test_the_texts_of_a_lot_are_bounded(worker: Worker, site: Site, monkeypatch:
 def test_pages_of_a_host_are_compared_one_by_one_or_at_once(
     worker: Worker, site: Site, monkeypatch: pytest.MonkeyPatch, many: int
 ) -> None:
-    monkeypatch.setattr("app.beat.find_near.MANY_OF_HOST", many)
+    monkeypatch.setattr("app.beat.compare_lot.MANY_OF_HOST", many)
     site.pages |= {"/a": html(text=f"{prose()} of"), "/b": html(text=f"{prose()} {prose(15, 77)}")}
     engine = crawled(worker, site)
     find_near(engine)
     ((_, kind, _),) = notes(engine)
     assert kind == "review"
     assert one(engine, "SELECT bits FROM duplicates") > DUPLICATE_BITS
+
+
+def test_a_crawl_that_is_switched_off_loses_its_fingerprints_as_pages_change(worker: Worker, site: Site) -> None:
+    engine = crawled(worker, site)
+    edit.edit(engine, worker.settings, "c", CrawlChange(near_duplicates=False))
+    assert find_near(engine) == NearFound()
+    assert one(engine, "SELECT count(*) FROM near_queue") == 0
+
+
+def test_two_do_not_compare_the_same(worker: Worker, site: Site) -> None:
+    engine = crawled(worker, site)
+    with engine.begin() as tx:
+        assert server.be_alone(tx, "near")
+        assert find_near(engine) == NearFound()
+    assert find_near(engine).pages == 5

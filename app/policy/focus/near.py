@@ -14,16 +14,8 @@ from functools import cached_property, lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
+from app.policy.focus.fingerprint import DUPLICATE_BITS, LEAST_PHRASES, MOST_CHARS, REVIEW_BITS, words_in, words_of
 from app.policy.focus.shape import fold
-from app.policy.focus.simhash import (
-    DUPLICATE_BITS,
-    LEAST_PHRASES,
-    MOST_CHARS,
-    REVIEW_BITS,
-    simhash,
-    words_in,
-    words_of,
-)
 
 SAME_PHRASES: Final = 0.8  # of all phrases of both: four sentences in five
 LEAST_WORDS: Final = 150  # of both: of shorter pages of references most differ in the one number that they are about
@@ -66,13 +58,10 @@ class Reading:
     @cached_property
     def words(self) -> list[str]:
         """Words, counted like its fingerprint does."""
-        return self._words()
+        return self.words_once()
 
-    def fingerprint(self) -> int | None:
-        """Its fingerprint. The words are not kept: they take ten times the room of the text."""
-        return simhash(self._words())
-
-    def _words(self) -> list[str]:
+    def words_once(self) -> list[str]:
+        """Its words, for a fingerprint. They are not kept: they take ten times the room of the text."""
         return words_of(self._text) if len(self._text) > MOST_CHARS else words_in(self.lower)
 
 

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from app.policy.focus.fingerprint import words_of
 from app.policy.focus.near import (
     LEAST_WORDS,
     START_CHARS,
@@ -14,7 +15,7 @@ from app.policy.focus.near import (
     is_titled_alike,
     likeness,
 )
-from app.policy.focus.simhash import simhash, words_of
+from app.policy.focus.simhash import simhash
 
 RNG = random.Random(11)
 WORDS = ["".join(RNG.choices("abcdefghijklmnopqrstuvwxyz", k=RNG.randint(3, 9))) for _ in range(2_000)]

@@ -8,7 +8,8 @@ from itertools import combinations
 import pytest
 
 from app.policy.focus import simhash as module
-from app.policy.focus.simhash import BITS, DUPLICATE_BITS, LEAST_PHRASES, keys, simhash, words_of
+from app.policy.focus.fingerprint import BITS, DUPLICATE_BITS, LEAST_PHRASES, keys, words_of
+from app.policy.focus.simhash import simhash
 
 RNG = random.Random(7)
 WORDS = ["".join(RNG.choices("abcdefghijklmnopqrstuvwxyz", k=RNG.randint(2, 9))) for _ in range(3_000)]
@@ -74,6 +75,18 @@ def test_a_long_text_that_repeats_itself_is_short() -> None:
 
 def test_words_of_scripts_without_blanks_are_letters() -> None:
     assert words_of("検索エンジンの robots") == [*"検索エンジンの", "robots"]
+
+
+@pytest.mark.parametrize("bound", [chr(n) for n in (0x0E00, 0x0E7F, 0x3040, 0x30FF, 0x3400, 0x4E00, 0x9FFF)])
+def test_each_letter_of_such_a_script_is_a_word(bound: str) -> None:
+    assert words_of(f"a{bound}b") == ["a", bound, "b"]
+
+
+@pytest.mark.parametrize(
+    "word", ["naïve", "a\u0dffb", "a\u0e80b", "a\u303fb", "a\u3100b", "a\ua000b", "a\udcffb", "a😀b"]
+)
+def test_other_letters_are_not(word: str) -> None:
+    assert words_of(word) == [word]
 
 
 def test_words_forgotten_keep_their_hashes() -> None:

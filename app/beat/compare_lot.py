@@ -1,0 +1,133 @@
+"""Compares the fingerprints of a lot of pages with the others of their crawls.
+
+`app.beat.compare_near` reads the texts of those that are alike. Imported when there is a page to
+compare, for numpy's sake.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection
+
+from app.beat.compare_near import notes_of, repeats_another
+from app.beat.near_memory import MOST_LIKE, MOST_READ, NearMemory, among, prints_of
+from app.policy.focus.alike import Prints
+from app.policy.focus.near import Likeness, Reading
+from app.policy.focus.simhash import simhash
+from app.store import near
+from app.store.near import Fingerprint, Like, Note, OlderPage, Waiting
+from app.store.search import Where
+
+WITHIN_HOST = 50_000  # fingerprints of its own host that a page is compared with
+MANY_OF_HOST = 5  # pages of a lot: all fingerprints of their host are read once, and compared at once
+
+
+@dataclass(slots=True, kw_only=True)
+class _Compared:
+    """Pages that are compared together.
+
+    readings  of their texts;   prints: by page;   notes: what they are like
+    crowded   fingerprints with as many older originals of the same value as are ever read: nobody would look for them
+    """
+
+    waiting: Sequence[Waiting]
+    readings: Mapping[Where, Reading]
+    prints: Mapping[Where, Fingerprint] = field(default_factory=dict)
+    notes: Mapping[Where, Note] = field(default_factory=dict)
+    crowded: set[int] = field(default_factory=set)
+
+
+def compare(tx: Connection, waiting: Sequence[Waiting], memory: NearMemory) -> tuple[int, Mapping[Where, Note]]:
+    """Compare pages. Returns how many have a fingerprint, and a note for each that is like another."""
+    texts = {each.where: Reading(each.main_text) for each in waiting if each.main_text is not None}
+    lot = _Compared(waiting=waiting, readings=texts)
+    memory.read(tx)
+    _replace(tx, lot, memory)
+    if lot.prints:
+        lot.notes = _alike(tx, lot, memory)
+        wanted = {each.id: _is_looked_for(lot, each) for each in lot.prints.values()}
+        memory.look_for(wanted)
+        near.put_keys(tx, [each for each in lot.prints.values() if memory.has_keys(each) and wanted[each.id]])
+    memory.write(tx)
+    return len(lot.prints), lot.notes
+
+
+def _replace(tx: Connection, lot: _Compared, memory: NearMemory) -> None:
+    """Replace the fingerprints that the pages had. A new text has a new id: it is younger than all that stand.
+
+    An original that says what it said stays as old as it was, and its likes are not asked again: two pages for review
+    would each make the other wait, for ever.
+    """
+    values = {where: simhash(text.words_once()) for where, text in lot.readings.items()}
+    before = {
+        each.where: Fingerprint(each.fingerprint_id, each.where, each.simhash)
+        for each in lot.waiting
+        if each.fingerprint_id is not None and each.simhash is not None
+    }
+    same = {where for where, mine in before.items() if values.get(where) == mine.value}
+    stand = same - {each.where for each in lot.waiting if each.noted == Likeness.NEAR}
+    gone = [mine for where, mine in before.items() if where not in stand]
+    near.drop_keys(tx, [each for each in before.values() if memory.has_keys(each)])
+    near.drop(tx, gone)
+    near.queue_likes(tx, [where for where in before if where not in same])
+    made = near.put(tx, {where: value for where, value in values.items() if value is not None and where not in stand})
+    lot.prints = {each.where: each for each in [*(before[where] for where in stand), *made]}
+    memory.replace([each.id for each in gone], made)
+    memory.look_for({before[where].id: True for where in stand})
+
+
+def _alike(tx: Connection, lot: _Compared, memory: NearMemory) -> dict[Where, Note]:
+    """A note for each page that is like another: the closest original that it repeats, else the closest for review."""
+    prints = list(lot.prints.values())
+    likes: dict[int, set[tuple[int, int]]] = defaultdict(set)
+    for like in [*memory.alike(prints), *_older(tx, prints, memory)]:
+        likes[like.id].add((like.bits, like.fingerprint_id))
+    nearest = {id: sorted(found)[:MOST_LIKE] for id, found in likes.items()}
+    originals = _originals(tx, [[other for _, other in found] for found in nearest.values()], prints)
+    closest = {
+        id: [(bits, other) for bits, other in found if other in originals][:MOST_READ] for id, found in nearest.items()
+    }
+    notes = notes_of(tx, lot.waiting, lot.prints, closest, originals, lot.readings)
+    repeats = {lot.prints[where].id for where, note in notes.items() if repeats_another(note)}
+    lot.crowded = {
+        id
+        for id, found in closest.items()
+        if sum(bits == 0 and other not in repeats for bits, other in found) == MOST_READ
+    }
+    return notes
+
+
+def _originals(tx: Connection, nearest: Sequence[Sequence[int]], prints: Sequence[Fingerprint]) -> dict[int, OlderPage]:
+    """Those of the nearest fingerprints that can be originals. The further ones are asked for where some are none."""
+    own = [each.id for each in prints]
+    originals = near.originals(tx, {other for found in nearest for other in found[:MOST_READ]}, own=own)
+    further = {
+        other for found in nearest if not originals.keys() >= set(found[:MOST_READ]) for other in found[MOST_READ:]
+    }
+    return originals | near.originals(tx, further, own=own) if further else originals
+
+
+def _is_looked_for(lot: _Compared, mine: Fingerprint) -> bool:
+    """Whether a fingerprint needs keys. Without them it costs nothing: a thousand mirrors are found by four of them."""
+    return mine.id not in lot.crowded and not repeats_another(lot.notes.get(mine.where))
+
+
+def _older(tx: Connection, prints: Sequence[Fingerprint], memory: NearMemory) -> list[Like]:
+    """Those that are not held, and alike. Those of the lot have no keys meanwhile."""
+    asking = [each for each in prints if memory.may_be_like_older(each)]
+    if not asking:
+        return []
+    of_lot = among(prints_of(each for each in prints if memory.has_keys(each)), asking)
+    return [*near.by_key(tx, asking, most=MOST_LIKE), *of_lot, *_on_host(tx, asking)]
+
+
+def _on_host(tx: Connection, prints: Sequence[Fingerprint]) -> list[Like]:
+    """Older ones of the same host that are alike: of a host with a few pages in the lot, as Postgres finds them."""
+    pages = Counter(each.where[:2] for each in prints)
+    many = {host for host, n in pages.items() if n >= MANY_OF_HOST}
+    few = [each for each in prints if each.where[:2] not in many]
+    found = near.on_host(tx, few, within=WITHIN_HOST, most=MOST_READ) if few else []
+    for host, of_host in (near.of_hosts(tx, many, within=WITHIN_HOST) if many else {}).items():
+        found += among(Prints.of_bytes(of_host), [each for each in prints if each.where[:2] == host])
+    return found

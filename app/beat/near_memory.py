@@ -1,0 +1,96 @@
+"""Holds the newest fingerprints of all crawls in the process that compares: most are never looked up by keys.
+
+Keys are written when fingerprints leave this memory. The table `fingerprints_keyed` says up to which id that was; what
+is younger is read again after a crash, a lot that failed, or when another process has compared meanwhile.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import Connection
+
+from app.store import near
+from app.store.near import Fingerprint, Keyed, Like
+
+if TYPE_CHECKING:
+    from app.policy.focus.alike import Print, Prints
+
+MOST_HELD: Final = 50_000  # 2 MB; beside so many a page is compared in 35 µs, and by keys in 200
+AT_ONCE: Final = 2_000  # leave together: so many keys are neighbours in the index
+MOST_LIKE: Final = 8  # fingerprints that are looked at for a page, the closest; some may be of pages that are gone
+MOST_READ: Final = 4  # texts of these that are read
+
+
+class NearMemory:
+    """Remembers fingerprints from lot to lot, in the one thread of a process that compares.
+
+    Each lot calls `read` first, `write` last, and `keep` when it is committed.
+    """
+
+    def __init__(self) -> None:
+        self.held: Prints
+        self._keyed: Keyed
+        self._as_of: int | None = None  # the last transaction that is in it; None: it is void
+
+    def read(self, tx: Connection) -> None:
+        """Read what is to be held, if it is not. Until `keep` it is void."""
+        from app.policy.focus.alike import Prints  # numpy comes with it: where no page waits, nobody needs it
+
+        before, self._as_of = self._as_of, None
+        self._keyed = near.keyed(tx)
+        if before is None or before != self._keyed.compared_by:
+            self.held = Prints.of_bytes(near.held(tx, beyond=self._keyed.up_to))
+            self.held.look_for_few(MOST_READ)
+
+    def has_keys(self, each: Fingerprint) -> bool:
+        """Whether a fingerprint is looked up by keys, and not held."""
+        return each.id <= self._keyed.up_to
+
+    def may_be_like_older(self, each: Fingerprint) -> bool:
+        """Whether a fingerprint's crawl has some that are not held."""
+        return each.where[1] in self._keyed.crawl_ids
+
+    def replace(self, old: Collection[int], new: Sequence[Fingerprint]) -> None:
+        """Forget fingerprints by their ids, and hold new ones, which are younger than all."""
+        if old:
+            self.held = self.held.without(old)
+        self.held = self.held.and_younger(prints_of(new))
+
+    def look_for(self, wanted: Mapping[int, bool]) -> None:
+        """Note of fingerprints, by their ids, whether others look for them."""
+        self.held.look_for(wanted)
+
+    def alike(self, prints: Sequence[Fingerprint]) -> list[Like]:
+        """Older ones that are held, and like these."""
+        return among(self.held, prints)
+
+    def write(self, tx: Connection) -> None:
+        """Write the keys of those that are too many, and that this lot was compared."""
+        keyed = self._keyed
+        if len(self.held) > MOST_HELD:
+            oldest = self.held.first(min(len(self.held), len(self.held) - MOST_HELD + AT_ONCE))
+            self.held = self.held.behind(len(oldest))
+            near.put_keys(tx, [_fingerprint(each) for each in oldest if each.is_looked_for])
+            crawl_ids = {*keyed.crawl_ids, *(each.crawl_id for each in oldest)}
+            keyed = keyed._replace(up_to=oldest[-1].id, crawl_ids=sorted(crawl_ids))
+        self._keyed = near.compared(tx, keyed)
+
+    def keep(self) -> None:
+        """Rely on what was read and written: it is committed."""
+        self._as_of = self._keyed.compared_by
+
+
+def among(others: "Prints", prints: Sequence[Fingerprint]) -> list[Like]:
+    """Those of these others that are older and alike."""
+    found = others.alike(prints_of(prints), most=MOST_LIKE, most_of_host=MOST_READ)
+    return [Like(*each) for each in found]
+
+
+def prints_of(prints: Iterable[Fingerprint]) -> "Prints":
+    from app.policy.focus.alike import Print, Prints
+
+    return Prints.of(Print(each.id, each.value, *each.where[:2]) for each in prints)
+
+
+def _fingerprint(each: "Print") -> Fingerprint:
+    return Fingerprint(each.id, (each.host_id, each.crawl_id, b""), each.value)
