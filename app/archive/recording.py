@@ -56,10 +56,7 @@ class Recording:
     @property
     def payload(self) -> Payload:
         """The body as received."""
-        reply = self.reply
-        if reply.coded is not None:
-            return reply.coded
-        return reply.body if self.body is None else self.body
+        return payload_of(self.reply, self.body)
 
     @property
     def is_bare(self) -> bool:
@@ -75,6 +72,13 @@ class Recording:
         if reply.failure is not None:
             return "time" if reply.failure is Failure.TIMEOUT else "disconnect"
         return None if reply.body_read else "unspecified"
+
+
+def payload_of(reply: Reply, body: Payload | None) -> Payload:
+    """The body of a reply as received.   body: decoded, where it is not the reply's"""
+    if reply.coded is not None:
+        return reply.coded
+    return reply.body if body is None else body
 
 
 def response(recording: Recording, id: str, payload_sha256: bytes) -> bytes:

@@ -49,8 +49,10 @@ def target_of(url: str) -> str:
 
 def on_host(found_on: str | None, url: Url) -> str | None:
     """The path and query of the page that named a URL, where it is of the same origin."""
-    start = f"{url.origin}"
-    return found_on[len(start) :] or "/" if found_on is not None and found_on.startswith(f"{start}/") else None
+    if found_on is None:
+        return None
+    start = len(url.text) - len(url.target)
+    return found_on[start:] if found_on.startswith(url.text[: start + 1]) else None
 
 
 class Refusal(StrEnum):

@@ -1,6 +1,7 @@
 import io
 from pathlib import Path
 from typing import Any
+from uuid import RFC_4122, UUID
 
 import pytest
 
@@ -129,6 +130,14 @@ def test_a_revisit_names_what_it_repeats(
     if same is not None:
         assert found.fields["WARC-Refers-To-Date"] == "2026-11-23T12:00:00.123456Z"
         assert found.fields["WARC-Payload-Digest"] == f"sha256:{(b'p' * 32).hex()}"
+
+
+def test_an_id_is_a_random_uuid() -> None:
+    ids = [record.new_id() for _ in range(200)]
+    found = [UUID(id[1:-1]) for id in ids]
+    assert {(each.version, each.variant) for each in found} == {(4, RFC_4122)}
+    assert [record.named_id(each) for each in found] == ids
+    assert len(set(ids)) == len(ids)
 
 
 def test_a_note_cannot_end_its_line() -> None:

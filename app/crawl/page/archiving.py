@@ -4,6 +4,10 @@
 redirect, a document that no reader survives) has only its header to say so.
 """
 
+from functools import partial
+from typing import Any
+
+from app.archive.recording import Recording
 from app.crawl.page import preferences
 from app.crawl.page.attempt import Attempt
 from app.crawl.request import archive
@@ -15,6 +19,7 @@ from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.model import CaptureKind, Outcome, RequestKind
 from app.policy import tdm
+from app.store.fetches import Fetch
 from app.store.url_rows import Due, Result
 
 
@@ -37,26 +42,35 @@ def archive_answer(visit: Visit, attempt: Attempt) -> None:
     kind = _kind(attempt)
     is_read = result is not None and kind is CaptureKind.PAGE and not attempt.is_unread
     keeps_body = _is_allowed(visit.worker, visit.lease, visit.origins, attempt, result if is_read else None)
-    archive.keep(
-        visit,
-        archive.of_request(
-            attempt.logged,
-            reply,
-            kind,
-            due.crawl_id,
-            body=attempt.sink if reply.sunk_bytes else None,
-            body_sha256=result["body_sha256"] if result and kind is CaptureKind.SITEMAP else attempt.body_sha256,
-            text_sha256=result["text_sha256"] if result and is_read else None,
-            charset=_charset(visit.batch, due) if is_read else None,
-            notes={
-                **_notes(due, result),
-                "kept": None if keeps_body else "no: its owner asks for that",
-            },
-            keeps_body=keeps_body,
-            original=visit.picked.originals.get((due.crawl_id, due.key)),
-            to_render=is_read and _is_to_render(visit.batch, due),
-        ),
+    body = attempt.sink if reply.sunk_bytes else None
+    made = partial(
+        _recording,
+        attempt,
         attempt.logged,
+        kind,
+        result,
+        charset=_charset(visit.batch, due) if is_read else None,
+        keeps_body=keeps_body,
+        original=visit.picked.originals.get((due.crawl_id, due.key)),
+        to_render=is_read and _is_to_render(visit.batch, due),
+    )
+    archive.keep(visit, made, reply, attempt.logged, body=body)
+
+
+def _recording(attempt: Attempt, row: Fetch, kind: CaptureKind, result: Result | None, **known: Any) -> Recording:
+    """The answer, with what we decided about it.   known: of its fields, what neither the row nor the result says"""
+    due, reply = attempt.due, attempt.reply
+    is_read = result is not None and kind is CaptureKind.PAGE and not attempt.is_unread
+    return archive.of_request(
+        row,
+        reply,
+        kind,
+        due.crawl_id,
+        body=attempt.sink if reply.sunk_bytes else None,
+        body_sha256=result["body_sha256"] if result and kind is CaptureKind.SITEMAP else attempt.body_sha256,
+        text_sha256=result["text_sha256"] if result and is_read else None,
+        notes={**_notes(due, result), "kept": None if known["keeps_body"] else "no: its owner asks for that"},
+        **known,
     )
 
 

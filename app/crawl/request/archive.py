@@ -9,12 +9,14 @@ While the archive is stopped nothing is fetched. An answer that could not be wri
 the batch is settled before it is.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from app.archive.keeper import ArchiveKeeper
-from app.archive.recording import Recording
+from app.archive.record import Payload
+from app.archive.recording import Recording, payload_of
 from app.crawl.state.batch import Batch
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
@@ -45,16 +47,17 @@ def check(visit: Visit, due: Due) -> None:
         raise
 
 
-def keep(visit: Visit, answer: Recording, row: Fetch) -> None:
+def keep(visit: Visit, made: Callable[[], Recording], reply: Reply, row: Fetch, *, body: Payload | None = None) -> None:
     """Archive the answer to a request, a small one before the settle. Raises ArchiveStopped, ServiceError: then it is
     stored later.
 
-    row: of the log
+    made: the answer, with others of the batch: that is cheaper than between two fetches, too
+    row: of the log;   body: decoded, where it is not the reply's
     """
     archive = visit.worker.archive
     assert archive is not None, "the caller asks first"
-    visit.batch.unstored.append((answer, row))
-    if not _may_wait(answer):
+    visit.batch.unstored.append((made, row))
+    if not _may_wait(reply, body):
         _store(archive, visit)
 
 
@@ -113,7 +116,7 @@ def keep_rules(visit: Visit, reply: Reply, *, is_known: bool) -> None:
         return
     row = visit.batch.fetches[-1]
     original = _original(visit.worker, row, due.crawl_id) if is_known else None
-    keep(visit, of_request(row, reply, CaptureKind.ROBOTS, due.crawl_id, original=original), row)
+    keep(visit, partial(of_request, row, reply, CaptureKind.ROBOTS, due.crawl_id, original=original), reply, row)
 
 
 def _original(worker: Worker, row: Fetch, crawl_id: int) -> Original | None:
@@ -122,18 +125,18 @@ def _original(worker: Worker, row: Fetch, crawl_id: int) -> Original | None:
         return captures.originals(tx, [place]).get(place)
 
 
-def _may_wait(answer: Recording) -> bool:
-    """Whether it is small enough to be held until the settle."""
-    payload = answer.payload
-    return isinstance(payload, bytes) and max(len(payload), len(answer.reply.body)) <= LARGEST_WAITING_BYTES
+def _may_wait(reply: Reply, body: Payload | None) -> bool:
+    """Whether an answer is small enough to be held until the settle."""
+    payload = payload_of(reply, body)
+    return isinstance(payload, bytes) and max(len(payload), len(reply.body)) <= LARGEST_WAITING_BYTES
 
 
 def _store(archive: ArchiveKeeper, visit: Visit) -> None:
     batch = visit.batch
     while batch.unstored:
-        answer, fetch = batch.unstored[0]
+        made, fetch = batch.unstored[0]
         try:
-            row = archive.append(answer)
+            row = archive.append(made())
         except ArchiveStopped:
             visit.leaving = VisitEnding.ARCHIVE_STOPPED
             raise

@@ -1,5 +1,6 @@
 """A visit's batch: the results that its next settle writes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -96,7 +97,7 @@ class Batch:
     refused: tuple[Budget, Failure] | None = None
     answered: Budget | None = None
     taken_in: list[tuple[int, str]] = field(default_factory=list)  # crawl, folder: redirects of seeds
-    unstored: list[tuple[Recording, Fetch]] = field(default_factory=list)  # answers that could not be archived yet
+    unstored: list[tuple[Callable[[], Recording], Fetch]] = field(default_factory=list)  # not archived yet
     captures: list[Capture] = field(default_factory=list)
     renders: list[RenderRow] = field(default_factory=list)  # pages that a browser is to open
     rendered: list[RenderEnd] = field(default_factory=list)  # pages that one has opened

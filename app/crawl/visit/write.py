@@ -90,7 +90,8 @@ def write(visits: Sequence[Visit], tx: Connection) -> Written:
     )
     renders.queue(tx, [row for batch in batches for row in batch.renders], ttl_s=TTL_S)
     renders.end(tx, [row for batch in batches for row in batch.rendered])
-    extractions.due(tx, _captured(batches, capture_ids), visits[0].worker.handlers)
+    if handlers := visits[0].worker.handlers:
+        extractions.due(tx, _captured(batches, capture_ids), handlers)
     return Written(entered, capture_ids)
 
 

@@ -63,15 +63,16 @@ def own_text(text: Said, labels: Iterable[str]) -> tuple[str, list[str], int]:
 
     labels: of links to pages of its host, some 500 of them
     """
-    sizes: dict[str, set[int]] = {}
+    longest: dict[str, int] = {}
     named = {words for label in labels if (words := _label(label))}
     for words in named:
-        sizes.setdefault(words[0], set()).add(len(words))
-    first = sizes.keys()
+        if len(words) > longest.get(words[0], 0):
+            longest[words[0]] = len(words)
+    first = longest.keys()
     own: list[str] = []
     found: list[str] = []
     for line, said in zip(*text, strict=True):
-        if len(line) <= LONGEST_NAMES and not first.isdisjoint(said) and _names_pages(said, named, sizes):
+        if len(line) <= LONGEST_NAMES and not first.isdisjoint(said) and _names_pages(said, named, longest):
             continue
         own.append(line)
         found += said
@@ -93,12 +94,19 @@ def _label(text: str) -> tuple[str, ...]:
     return tuple(tokens(text))
 
 
-def _names_pages(words: list[str], named: set[tuple[str, ...]], sizes: Mapping[str, set[int]]) -> bool:
-    """Whether half of a line's words, or more, are labels of links.   sizes: of these, by their first word"""
+def _names_pages(words: list[str], named: set[tuple[str, ...]], longest: Mapping[str, int]) -> bool:
+    """Whether half of a line's words, or more, are labels of links.   longest: size of these, by their first word
+
+    Most lines that have such a first word, a sentence with "the", are too long for all labels that it may begin.
+    """
+    if 2 * sum([longest[word] for word in words if word in longest]) < len(words):
+        return False
     end = covered = 0
-    for at in [at for at, word in enumerate(words) if word in sizes]:
+    for at in [at for at, word in enumerate(words) if word in longest]:
         if at >= end:
-            size = max([size for size in sizes[words[at]] if tuple(words[at : at + size]) in named], default=0)
+            size = longest[words[at]]
+            while size and tuple(words[at : at + size]) not in named:
+                size -= 1
             covered += size
             end = at + size
     return 2 * covered >= len(words) > 0
