@@ -30,7 +30,7 @@ _PLAIN = """address blockquote body caption center dd details dialog dir dt fiel
 _NAMES = "@class|@id|@role|@itemprop"
 _BREAKS = "br|hr"
 BLOCKS = frozenset((*_NAMED, *_PLAIN))
-_WALKED = frozenset((*BLOCKS, *_LANDMARKS))
+_WALKED = {tag: tag for tag in (*BLOCKS, *_LANDMARKS)}  # the one string for each, whose hash is known
 # Whoever changes what the stylesheet walks changes `app.parse.html.prune` too, which counts the same blocks.
 CELLS = frozenset({"td", "th"})
 HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
@@ -73,9 +73,8 @@ class Blocks:
 def of(root: Element, *, with_boilerplate: bool = False) -> Blocks:
     """The blocks of the tree; `with_boilerplate`: with nav, header, footer and their like, which are left out else."""
     result = (_own.everything if with_boilerplate else _own.content)(root)
-    marked = bytes(result).decode()  # `str` would look for an XML declaration, too
     blocks = Blocks()
-    _lay_out(blocks, marked)
+    _lay_out(blocks, result.getroot().text or "")
     _add_up(blocks)
     return blocks
 
@@ -86,15 +85,15 @@ def _lay_out(blocks: Blocks, marked: str) -> None:
     at, in_link, glued = 0, False, False
     for piece in marked.split(_OPEN):
         head, is_block, rest = piece.partition(_NAMES_END)
-        if head in _WALKED:
-            tag, named = head, ""
-        else:
-            tag, _, named = head.partition(" ")
-        if is_block and tag in _WALKED:
+        tag, named = _WALKED.get(head), ""
+        if tag is None:
+            head, _, named = head.partition(" ")
+            tag = _WALKED.get(head)
+        if is_block and tag is not None:
             parents.append(at)
             at = len(tags)
             tags.append(tag)
-            names.append(named[:_MAX_NAME_CHARS])
+            names.append(named and named[:_MAX_NAME_CHARS])
             if glued and tag not in CELLS:
                 glued = False
         else:
@@ -107,8 +106,9 @@ def _lay_out(blocks: Blocks, marked: str) -> None:
                     run, linked, in_link = _unlinked(run, in_link)
                 if text := " ".join(run.split()):
                     own = len(text) - linked
-                    reads = own >= linked and own >= _LEAST_PROSE and _is_prose(text, own)
-                    lines.append((at, text, linked, own if reads else 0, glued))
+                    if own < linked or own < _LEAST_PROSE or not (own >= _LONG_BYTES or _is_prose(text, own)):
+                        own = 0
+                    lines.append((at, text, linked, own, glued))
                     glued = True
             if closes:
                 if glued and tags[at] not in CELLS:
@@ -137,7 +137,7 @@ def _unlinked(run: str, in_link: bool) -> tuple[str, int, bool]:
 
 def _add_up(blocks: Blocks) -> None:
     count, parents, tags = len(blocks.tags), blocks.parents, blocks.tags
-    sizes, links, prose, cards = ([0] * count for _ in range(4))
+    sizes, links, prose, cards = [0] * count, [0] * count, [0] * count, [0] * count
     for at, text, linked, read, _ in blocks.lines:
         size = len(text)
         sizes[at] += size
@@ -148,10 +148,11 @@ def _add_up(blocks: Blocks) -> None:
             if linked * 10 >= size * 9 and tags[at] != "h1" and (tags[at] in HEADINGS or _is_title(text)):
                 cards[at] += 1
     for at in range(count - 1, 0, -1):
-        if size := sizes[at]:  # most blocks have neither links nor titles
+        if size := sizes[at]:  # most blocks have no links
             above = parents[at]
             sizes[above] += size
-            prose[above] += prose[at]
+            if read := prose[at]:
+                prose[above] += read
             if linked := links[at]:
                 links[above] += linked
                 cards[above] += cards[at]
@@ -163,9 +164,7 @@ def _is_title(text: str) -> bool:
 
 
 def _is_prose(text: str, own: int) -> bool:
-    """Whether a line reads like a sentence.   own: its characters outside links"""
-    if own >= _LONG_BYTES:
-        return True
+    """Whether a line reads like a sentence, though it is not long.   own: its characters outside links"""
     weight = own if text.isascii() else own * len(text.encode("utf-8", "replace")) // len(text)
     return weight >= _LONG_BYTES or (weight >= _SENTENCE_BYTES and text[-1] in _SENTENCE_ENDS)
 
@@ -181,9 +180,10 @@ def _block(tag: str) -> str:
 def _stylesheet(left_out: Iterable[str], walked: Iterable[str] = ()) -> etree.XSLT:
     templates = "".join(map(_block, (*_NAMED, *_PLAIN, *walked)))
     return etree.XSLT(
-        etree.fromstring(
+        regexp=False,  # lxml would register functions for them with each page
+        xslt_input=etree.fromstring(
             f"""<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">
-            <xsl:output method="text"/>{templates}
+            <xsl:template match="/"><marked><xsl:apply-templates/></marked></xsl:template>{templates}
             <xsl:template match="@*"/>
             <xsl:template match="{_NAMES}"><xsl:text> </xsl:text><xsl:value-of select="."/></xsl:template>
             <xsl:template match="a">
@@ -192,7 +192,7 @@ def _stylesheet(left_out: Iterable[str], walked: Iterable[str] = ()) -> etree.XS
             <xsl:template match="{_BREAKS}"><xsl:text>{_OPEN}</xsl:text></xsl:template>
             <xsl:template match="{"|".join(left_out)}" priority="1"/>
             </xsl:stylesheet>"""
-        )
+        ),
     )
 
 

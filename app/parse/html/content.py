@@ -76,8 +76,10 @@ def _scope(blocks: Blocks) -> int:
     articles = [n for n in range(top, end) if tags[n] == "article"] if "article" in tags else []
     if len(articles) == 1 and not top and sizes[articles[0]] * _FAIR_SHARE >= sizes[0]:
         top, end = articles[0], _end(blocks, articles[0])
-    for candidates in (articles, [n for n in range(top, end) if names[n] and _is_body(names[n])]):
-        best = max(candidates, key=lambda n: prose[n], default=top)
+    for candidates in (articles, [n for n, name in enumerate(names[top:end], top) if name and _is_body(name)]):
+        if not candidates:
+            continue
+        best = max(candidates, key=lambda n: prose[n])
         if prose[best] and prose[best] * 10 >= prose[top] * 7 and top < best < end:
             top, end = best, _end(blocks, best)
     return top
@@ -106,7 +108,7 @@ def _without(blocks: Blocks, scoped: list[bool], top: int, rules: int) -> list[b
         read = prose[n]
         if not keep[parents[n]] or (by_name and names[n] and size and read * 2 <= total and _is_named_around(names[n])):
             keep[n] = False
-        elif size and tags[n] in _BOXES:
+        elif size and links[n] and tags[n] in _BOXES:  # without links it is neither dense nor holds cards
             cards = by_cards and blocks.cards[n]
             is_dense = by_links and links[n] * 2 > size and read * 3 < size
             keep[n] = not (is_dense or (cards and read * 2 <= total and read < _CARD_PROSE * cards))

@@ -30,6 +30,7 @@ _MODIFIED = (
     "article:modified_time", "og:article:modified_time", "datemodified", "og:updated_time", "og:modified_time",
     "dcterms.modified", "dc.date.modified", "last-modified", "lastmod", "revised",
 )  # fmt: skip
+_META_NAMES = frozenset((*_PUBLISHED, *_MODIFIED))
 _PUBLISHED_TIME = re.compile(r"(?<![a-z])(?:datepublished|pubdate|published|entry-date|dt-published)(?![a-z])")
 _MODIFIED_TIME = re.compile(r"(?<![a-z])(?:datemodified|modified|updated|dt-updated)(?![a-z])")
 _DAY = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
@@ -55,6 +56,8 @@ def of(elements: Iterable[Element]) -> tuple[Dated | None, Dated | None]:
             times.append(element)
         elif (element.get("type") or "").strip().lower() == "application/ld+json" and element.text:
             scripts.append(element.text)
+    if not scripts and not times and _META_NAMES.isdisjoint(metas):  # most pages
+        return None, None
     published, modified = _of_json(scripts)
     published = published or _of_meta(metas, _PUBLISHED) or _of_times(times, _PUBLISHED_TIME) or _of_only(times)
     return published, modified or _of_meta(metas, _MODIFIED) or _of_times(times, _MODIFIED_TIME)

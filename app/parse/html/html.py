@@ -111,7 +111,7 @@ def _texts(root: Element, survey: Survey, hidden: list[Element], content_languag
     if article := shell_data.article(root) if ShellSign.DATA in evidence else "":
         main_text, evidence = article[: text.MAX_TEXT_CHARS], {**evidence, ShellSign.ARTICLE: "JSON-LD"}
     return _Texts(
-        title=None if title is None else _field("".join(title.itertext())),
+        title=None if title is None else _field("".join(title.itertext()) if len(title) else title.text),
         description=_field(survey.description),
         language=declared,
         published=published,

@@ -44,5 +44,10 @@ def hide(hidden: Sequence[Element]) -> None:
 
 
 def _joined(found: Blocks, keep: Sequence[bool]) -> str:
-    pieces = [f" {text}" if glued else f"\n{text}" for at, text, _, _, glued in found.lines if keep[at]]
+    pieces: list[str] = []
+    add = pieces.append
+    for at, text, _, _, glued in found.lines:
+        if keep[at]:
+            add(" " if glued else "\n")
+            add(text)
     return "".join(pieces).strip()[:MAX_TEXT_CHARS].rstrip()
