@@ -2,6 +2,7 @@
 only.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 
 from lxml import etree
@@ -12,6 +13,8 @@ from app.parse.html.tree import Element
 _UNREADABLE = etree.XPath(" | ".join(f"//{pattern}" for pattern in blocks.UNREADABLE))
 # What the stylesheet leaves out, by the same patterns.
 _LEFT_OUT = etree.XPath(" | ".join(f"//{pattern}" for pattern in (*blocks.UNREADABLE, *blocks.BOILERPLATE)))
+# No Char by https://www.w3.org/TR/xml/#charsets
+_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def content_of(root: Element) -> Element:
@@ -52,8 +55,13 @@ def cut(elements: Iterable[Element]) -> None:
         if tail:
             before = element.getprevious()
             if before is None:
-                above.text = (above.text or "") + tail
+                above.text = _legal((above.text or "") + tail)
             else:
-                before.tail = (before.tail or "") + tail
+                before.tail = _legal((before.tail or "") + tail)
             element.tail = None
         above.remove(element)
+
+
+def _legal(text: str) -> str:
+    """A text that lxml takes: it refuses what it reads from broken pages, control characters."""
+    return _ILLEGAL.sub(" ", text)
