@@ -9,9 +9,9 @@ contacted, but from the run's half at the latest, to its end.
     budgets   Σ 1 / (delay in force × (1 + jitter / 2) + exchange), an address at most 2/s (`bench.road_plan.allowed`)
     cores     (cores - the shares of the origin and the bench) / (CPU time of a page of `bench polite`, run just before)
 
-`bench polite` has as many hosts there as fill the cores: on half idle ones a page takes a third less, which no crawler
-gets that has work for all of them. The origin's and the bench's shares are taken off since no crawler has a web, its
-name server and the counting of its statements on its cores; what others use of the machine is not: it is shown.
+`bench polite` has as many hosts there as fill the cores, as the road does. The origin's and the bench's shares are
+taken off since no crawler has a web, its name server and the counting of its statements on its cores; what others use
+of the machine is not: it is shown.
 """
 
 import argparse
