@@ -35,23 +35,28 @@ class MemoryGate:
         self._changed = threading.Condition()
 
     def reading(
-        self, body: bytes, *, patience_s: float, waits: Callable[[], AbstractContextManager[None]] = nullcontext
+        self,
+        body: bytes,
+        *,
+        may_wait: Callable[[], bool],
+        waits: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> AbstractContextManager[None]:
-        """Context around the reading of a document. It waits for room, but no longer than patience_s.
+        """Context around the reading of a document. It waits for room, as long as it may.
 
-        waits: makes a context around that wait, where there is one
+        may_wait  asked when the wait begins, and each LOOK_S. False: it is read without room. What it raises is raised
+        waits     makes a context around that wait, where there is one
         """
-        return nullcontext() if len(body) < SMALL_BYTES else self._reading(body, patience_s, waits)
+        return nullcontext() if len(body) < SMALL_BYTES else self._reading(body, may_wait, waits)
 
     @contextmanager
     def _reading(
-        self, body: bytes, patience_s: float, waits: Callable[[], AbstractContextManager[None]]
+        self, body: bytes, may_wait: Callable[[], bool], waits: Callable[[], AbstractContextManager[None]]
     ) -> Iterator[None]:
         tree, me = BYTES_PER_TAG * body.count(b"<"), object()
         weight = tree + BYTES_PER_BYTE * len(body)
         if not self._has_entered(me, weight):
             with waits():
-                self._enter(me, weight, time.monotonic() + patience_s)
+                self._enter(me, weight, may_wait)
         try:
             yield
         finally:
@@ -64,10 +69,14 @@ class MemoryGate:
                 self._inside[me] = time.monotonic(), weight
         return has_room
 
-    def _enter(self, me: object, weight: int, until: float) -> None:
+    def _enter(self, me: object, weight: int, may_wait: Callable[[], bool]) -> None:
+        while may_wait():  # it may ask Postgres: the room is not held up meanwhile
+            with self._changed:
+                if not self._has_room(weight):
+                    self._changed.wait(LOOK_S)
+            if self._has_entered(me, weight):
+                return
         with self._changed:
-            while not self._has_room(weight) and (left_s := until - time.monotonic()) > 0:
-                self._changed.wait(min(left_s, LOOK_S))
             self._inside[me] = time.monotonic(), weight
 
     def _has_room(self, weight: int) -> bool:

@@ -4,10 +4,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
 
+from app.runtime import memory_gate
 from app.runtime.memory_gate import BYTES_PER_BYTE, MIB, SMALL_BYTES, MemoryGate
 from tests.crawl.poisoned import ROOT
 
@@ -23,7 +25,7 @@ def inside(room: MemoryGate, body: bytes) -> Iterator[None]:
     entered, over = threading.Event(), threading.Event()
 
     def read() -> None:
-        with room.reading(body, patience_s=AMPLE_S):
+        with room.reading(body, may_wait=yes):
             entered.set()
             over.wait(AMPLE_S)
 
@@ -35,6 +37,14 @@ def inside(room: MemoryGate, body: bytes) -> Iterator[None]:
     finally:
         over.set()
         thread.join()
+
+
+def yes() -> bool:
+    return True
+
+
+def no() -> bool:
+    return False
 
 
 def has_room(room: MemoryGate, body: bytes) -> bool:
@@ -53,7 +63,7 @@ def test_only_so_much_is_read_at_once(most_bytes: int, has: bool) -> None:
 
 def test_what_is_larger_than_the_room_is_read_alone() -> None:
     room = MemoryGate(most_bytes=1)
-    with room.reading(HEAVY, patience_s=AMPLE_S):
+    with room.reading(HEAVY, may_wait=yes):
         assert not has_room(room, b"x")
 
 
@@ -65,7 +75,7 @@ def test_tags_weigh_more_than_text() -> None:
 
 def test_small_documents_are_let_through() -> None:
     room = MemoryGate(most_bytes=1)
-    with inside(room, HEAVY), room.reading(SMALL, patience_s=AMPLE_S), room.reading(SMALL, patience_s=AMPLE_S):
+    with inside(room, HEAVY), room.reading(SMALL, may_wait=yes), room.reading(SMALL, may_wait=yes):
         assert len(room._inside) == 1, "the small ones are not even counted"
 
 
@@ -73,7 +83,7 @@ def test_who_waits_goes_in_when_there_is_room() -> None:
     room, read = MemoryGate(most_bytes=1), threading.Event()
 
     def wait() -> None:
-        with room.reading(HEAVY, patience_s=AMPLE_S):
+        with room.reading(HEAVY, may_wait=yes):
             read.set()
 
     thread = threading.Thread(target=wait)
@@ -93,16 +103,45 @@ def test_a_wait_for_room_is_within_the_callers_context_and_no_wait_is_not() -> N
         yield
         inside_then.append(len(room._inside))
 
-    with room.reading(HEAVY, patience_s=AMPLE_S, waits=waits):
+    with room.reading(HEAVY, may_wait=yes, waits=waits):
         assert inside_then == []
-        with room.reading(HEAVY, patience_s=0.01, waits=waits):
+        with room.reading(HEAVY, may_wait=no, waits=waits):
             assert inside_then == [1, 2]
 
 
-def test_nobody_waits_for_ever() -> None:
+def test_nobody_waits_longer_than_they_may() -> None:
     room = MemoryGate(most_bytes=1)
-    with inside(room, HEAVY), room.reading(HEAVY, patience_s=0.01), room.reading(HEAVY, patience_s=-1.0):
+    with inside(room, HEAVY), room.reading(HEAVY, may_wait=no), room.reading(HEAVY, may_wait=no):
         assert len(room._inside) == 3
+
+
+def test_who_waits_is_asked_again_and_again_and_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_gate, "LOOK_S", 0.001)
+    room, answers = MemoryGate(most_bytes=1), [False, True, True]
+    was_free = []
+
+    def may_wait() -> bool:
+        with ThreadPoolExecutor() as another:
+            was_free.append(another.submit(try_to_lock, room).result())
+        return answers.pop()
+
+    with inside(room, HEAVY), room.reading(HEAVY, may_wait=may_wait):
+        assert was_free == [True, True, True]
+
+
+def try_to_lock(room: MemoryGate) -> bool:
+    is_free = room._changed.acquire(blocking=False)
+    if is_free:
+        room._changed.release()
+    return is_free
+
+
+def test_who_may_not_even_be_asked_is_not_inside() -> None:
+    room = MemoryGate(most_bytes=1)
+    with inside(room, HEAVY):
+        with pytest.raises(ZeroDivisionError), room.reading(HEAVY, may_wait=lambda: bool(1 // 0)):
+            pytest.fail("it was read")
+        assert len(room._inside) == 1
 
 
 def test_what_hangs_takes_no_room() -> None:
@@ -113,7 +152,7 @@ def test_what_hangs_takes_no_room() -> None:
 
 def test_an_error_leaves_the_room_empty() -> None:
     room = MemoryGate(most_bytes=1)
-    with pytest.raises(ZeroDivisionError), room.reading(HEAVY, patience_s=AMPLE_S):
+    with pytest.raises(ZeroDivisionError), room.reading(HEAVY, may_wait=yes):
         raise ZeroDivisionError
     assert has_room(room, HEAVY)
 
@@ -131,7 +170,7 @@ def mib(field):
 room, body, done = MemoryGate(), b"<p>x" * (MIB // 4), threading.Event()
 
 def work():
-    with room.reading(body, patience_s=60.0):
+    with room.reading(body, may_wait=lambda: True):
         html.read(body, content_type="text/html")
     finished.release()
     done.wait()  # as a worker's threads do: what it holds is held for as long as it lives

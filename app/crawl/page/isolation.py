@@ -11,6 +11,7 @@ more visits. A visit that ended because Postgres did is no death: what it counte
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import BinaryIO, Literal
 
 import structlog
@@ -29,6 +30,7 @@ from app.parse.html.html import read as read_html
 from app.parse.sitemap.sitemap import SitemapReading
 from app.policy import backoff
 from app.policy.lifecycle import UrlEvent
+from app.runtime.memory_gate import LOOK_S
 from app.runtime.reader import Listing, PageOptions
 from app.runtime.reader_process import Death
 from app.store import db, hosts, urls
@@ -37,6 +39,7 @@ from app.store.url_rows import Due, Result
 from app.words import counted
 
 _log = structlog.get_logger()
+ROOM_PATIENCE_S = 30.0  # with a request before it and a settle after it, a visit is not yet taken for one that hangs
 Unread = Death | Literal["busy"]
 
 
@@ -114,9 +117,25 @@ def page(worker: Worker, lease: Lease, attempt: Attempt) -> Page | Unread:
             found = "busy" if within_s is None else worker.readers.page(reply.body, options, within_s=within_s)
         if found != "none":
             return found
-    patience_s = lease.left_s() - LEASE_MARGIN_S
-    with worker.memory_gate.reading(reply.body, patience_s=patience_s, waits=worker.seats.left):
+    may_wait = partial(may_wait_for_room, worker, lease, worker.monotonic() + ROOM_PATIENCE_S)
+    with worker.memory_gate.reading(reply.body, may_wait=may_wait, waits=worker.seats.left):
         return read_html(reply.body, **options)
+
+
+def may_wait_for_room(worker: Worker, lease: Lease, until: float) -> bool:
+    """Whether a document may wait for room in memory. Its lease is extended meanwhile, so that it can still be read and
+    written then.
+
+    False: it has waited until that monotonic second, Postgres is away, or the lease is lost: its settle finds that.
+    """
+    try:
+        slots.outlast(worker, lease, 2 * LOOK_S)
+    except LeaseLost:
+        return False
+    except ServiceError as error:
+        _log.warning("page.not_waiting", host=lease.host, error=str(error))
+        return False
+    return worker.monotonic() < until
 
 
 def sitemap(worker: Worker, lease: Lease, attempt: Attempt, body: BinaryIO) -> SitemapReading | Listing | Unread:
