@@ -91,11 +91,7 @@ def _arguments() -> argparse.Namespace:
         help="crawl: one of the settings in crawlee_run.py, repeatable",
     )
     run.add_argument(
-        "--env",
-        action="append",
-        default=[],
-        metavar="TIPTOE_X=Y",
-        help="a further setting for Tiptoe, repeatable",
+        "--env", action="append", default=[], metavar="TIPTOE_X=Y", help="a further setting for Tiptoe, repeatable"
     )
     run.add_argument("--lean", action="store_true", help="memory, polite, road: with TIPTOE_KEEP_TEXT=0")
     run.add_argument(
@@ -108,6 +104,7 @@ def _arguments() -> argparse.Namespace:
     run.add_argument("--scenes", help=f"shared: of {','.join(shared_address.SCENES)} and their like; D: all")
     run.add_argument("--threads", type=_numbers, default=64, help="road: of a process, one run each; D: 64")
     run.add_argument("--no-scrapy", action="store_true", help="road: without Scrapy beside it")
+    run.add_argument("--near", action="store_true", help="road: the same hosts without distance, first")
     run.add_argument("--processes", type=int, default=3, help="fleet: worker processes; D: 3")
     run.add_argument(
         "--sizes",

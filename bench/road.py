@@ -12,6 +12,9 @@ contacted, but from the run's half at the latest, to its end.
 `bench polite` has as many hosts there as fill the cores, as the road does. The origin's and the bench's shares are
 taken off since no crawler has a web, its name server and the counting of its statements on its cores; what others use
 of the machine is not: it is shown.
+
+`--near` crawls the same hosts without distance first, as long: how dear a page of so many hosts is by itself. `bench
+polite` is deeper in fewer hosts, where pages bring fewer new links.
 """
 
 import argparse
@@ -71,7 +74,6 @@ def main(arguments: argparse.Namespace) -> None:
     """Crawl with each number of threads, and with Scrapy; print and save shares and violations. Raises BenchError."""
     plan = road_plan.draw(arguments.hosts or HOSTS, SEED)
     tree = load(arguments.tree, 2 * arguments.seconds)
-    env = dict(setting.split("=", 1) for setting in arguments.env)
     hosts = POLITE_HOSTS["lean" if arguments.lean else "full"] * (os.cpu_count() or 1)
     _, cost = polite.measure(
         tree, hosts=hosts, seconds=POLITE_SECONDS, port=arguments.port, is_lean=arguments.lean, env={}
@@ -79,13 +81,13 @@ def main(arguments: argparse.Namespace) -> None:
     page_s = cost.crawler_cpu / cost.pages
     rate = cost.pages / cost.seconds
     print(f"  polite, {hosts} hosts: {1000 * page_s:.2f} ms of CPU a page, {rate:.0f} pages/s", flush=True)
+    near_s = _near_s(plan, tree, arguments) if arguments.near else None
     threads = arguments.threads if isinstance(arguments.threads, tuple) else (arguments.threads,)
     rows = []
     best = 0.0
     for each in threads:
-        settings = {"TIPTOE_CONCURRENCY": str(each), "TIPTOE_KEEP_TEXT": "0" if arguments.lean else "1", **env}
-        run = crawl(plan, tree, seconds=arguments.seconds, env=settings)
-        rows.append({"threads": each, **_shares(run, page_s)})
+        run = crawl(plan, tree, seconds=arguments.seconds, env=_settings(each, arguments))
+        rows.append({"threads": each, **_shares(run, page_s), **_share_of_near(run, near_s)})
         best = max(best, run.pages_s)
         table(f"{each} threads a process", rows[-1:])
     result: dict[str, object] = {"polite cpu ms": 1000 * page_s, "rows": rows}
@@ -97,6 +99,18 @@ def main(arguments: argparse.Namespace) -> None:
         table(f"two Scrapy processes (bar: × {SCRAPY_BAR})", [{"× scrapy": ratio, **other.row}])
         result |= {"scrapy": other.row, "ratio": ratio, "scrapy_version": scrapy_run.version()}
     save("road", {**result, "hosts": len(plan.schemes), "seconds": arguments.seconds, "env": arguments.env})
+
+
+def _settings(threads: int, arguments: argparse.Namespace) -> dict[str, str]:
+    given = dict(setting.split("=", 1) for setting in arguments.env)
+    return {"TIPTOE_CONCURRENCY": str(threads), "TIPTOE_KEEP_TEXT": "0" if arguments.lean else "1", **given}
+
+
+def _near_s(plan: Plan, tree: Tree, arguments: argparse.Namespace) -> float:
+    """CPU seconds of a page where the same hosts are near. Raises BenchError."""
+    run = crawl(road_plan.near(plan), tree, seconds=arguments.seconds, env=_settings(64, arguments))
+    table("the same hosts, near", [run.row])
+    return float(str(run.row["cpu ms"])) / 1000
 
 
 def crawl(plan: Plan, tree: Tree, *, seconds: int, env: dict[str, str]) -> Run:
@@ -251,6 +265,11 @@ def _shares(run: Run, page_s: float) -> dict[str, Cell]:
         "of cores/s": round(cores, 1),
         **run.row,
     }
+
+
+def _share_of_near(run: Run, near_s: float | None) -> dict[str, Cell]:
+    """The share as if a near page's time was what the cores allow."""
+    return {} if near_s is None else {"share of near": _shares(run, near_s)["share"], "near cpu ms": 1000 * near_s}
 
 
 def _lines(log: Log) -> list[Line]:

@@ -60,9 +60,7 @@ def draw(hosts: int, seed: int) -> Plan:
     dead, unnamed, slow_named, sharing = some(DEAD), some(NO_NAMES), some(SLOW_NAMES), some(SHARING)
     refused, silent = set(dead[::2]), set(dead[1::2])
     groups = {name: f"127.0.{NET - 1}.{1 + at // GROUP}" for at, name in enumerate(sharing)}
-    addresses = {
-        name: groups.get(name, f"127.0.{NET + number // 250}.{number % 250 + 1}") for number, name in enumerate(names)
-    }
+    addresses = {name: groups.get(name, _address(number)) for number, name in enumerate(names)}
     tls = set(rng.sample(names, round(TLS * hosts)))
     closing = rng.sample(names, round(CLOSES * hosts))
     closes = {name: "told" if at % 2 else "untold" for at, name in enumerate(closing)}
@@ -85,6 +83,24 @@ def draw(hosts: int, seed: int) -> Plan:
         ill=dict.fromkeys(slow_named, "slow") | dict.fromkeys(unnamed, "SERVFAIL"),
         live=frozenset(names) - set(dead) - set(unnamed),
     )
+
+
+def near(plan: Plan) -> Plan:
+    """The same living hosts without distance: plain HTTP, an address each, servers that answer at once and do not
+    close."""
+    names = sorted(plan.live)
+    addresses = {name: _address(number) for number, name in enumerate(names)}
+    return Plan(
+        sites=[Site(name=name, address=addresses[name]) for name in names],
+        schemes=dict.fromkeys(names, "http"),
+        addresses=addresses,
+        ill={},
+        live=plan.live,
+    )
+
+
+def _address(number: int) -> str:
+    return f"127.0.{NET + number // 250}.{number % 250 + 1}"
 
 
 def allowed(

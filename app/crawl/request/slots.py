@@ -39,7 +39,9 @@ from app.store.budgets import Budget, BudgetAnswer, StartTerms
 CEILING_PATIENCE_S = 0.5  # a start of the fleet's ceiling is waited for so long
 TICKET_PATIENCE_S = 0.5  # a host that returns on time, and finds the one before it late, waits so long
 EARLY_S = 0.3  # where starts are drawn in lots, a host that was promised one stands in line so much earlier
-HOLD_S = 10.0  # a host that is alone on a budget holds it so long; a newcomer waits until then
+# A host that is alone on a budget holds it so long, and so long again; a newcomer waits until then. One that was here
+# before most likely stays alone: an ordinary visit asks once.
+HOLD_S, HOLD_AGAIN_S = 10.0, 20.0
 NEAR_S = 2.0  # a host that finds the line too long asks the budgets again after this
 
 
@@ -222,12 +224,13 @@ def _terms(worker: Worker, lease: Lease, turn: Turn, start: SharedStart, horizon
     """The visit's terms: a start when its host is ready, and those after it for as long as the visit may last."""
     has_ticket = start.has_ticket(turn.requests)
     left_s = max(lease.anchor + worker.settings.visit_max_s - lease.now(), 0.0)
+    most_s = HOLD_S if start.address_before is None else HOLD_AGAIN_S
     return StartTerms(
         lease.host_id,
         ready_in_s=turn.ready_at - lease.now(),
         horizon_s=horizon_s + (TICKET_PATIENCE_S if has_ticket else 0.0),
         has_ticket=has_ticket,
-        hold_s=0.0 if worker.parking is None else min(left_s, HOLD_S),
+        hold_s=0.0 if worker.parking is None else min(left_s, most_s),
         is_new=start.address_before is None and start.address is None,
     )
 
