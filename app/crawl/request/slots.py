@@ -39,8 +39,8 @@ from app.store.budgets import Budget, BudgetAnswer, StartTerms
 CEILING_PATIENCE_S = 0.5  # a start of the fleet's ceiling is waited for so long
 TICKET_PATIENCE_S = 0.5  # a host that returns on time, and finds the one before it late, waits so long
 EARLY_S = 0.3  # where starts are drawn in lots, a host that was promised one stands in line so much earlier
-# A host that is alone on a budget holds it so long, and so long again; a newcomer waits until then. One that was here
-# before most likely stays alone: an ordinary visit asks once.
+# A host that is alone on a budget holds it so long; one that was there before for as long as an ordinary visit, since
+# most likely it stays alone. A newcomer waits until then.
 HOLD_S, HOLD_AGAIN_S = 10.0, 20.0
 NEAR_S = 2.0  # a host that finds the line too long asks the budgets again after this
 
