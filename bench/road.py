@@ -61,12 +61,14 @@ SCRAPY: dict[str, object] = {
 class Run:
     """A crawler on the road. pages_s: a second, in the steady window.   allowed_s: by the budgets.
 
+    page_s      CPU seconds of a page
     away_cores  what the web and the bench used of this machine meanwhile
     """
 
     row: dict[str, Cell]
     pages_s: float
     allowed_s: float
+    page_s: float
     away_cores: float
 
 
@@ -81,13 +83,16 @@ def main(arguments: argparse.Namespace) -> None:
     page_s = cost.crawler_cpu / cost.pages
     rate = cost.pages / cost.seconds
     print(f"  polite, {hosts} hosts: {1000 * page_s:.2f} ms of CPU a page, {rate:.0f} pages/s", flush=True)
-    near_s = _near_s(plan, tree, arguments) if arguments.near else None
     threads = arguments.threads if isinstance(arguments.threads, tuple) else (arguments.threads,)
+    near = None
+    if arguments.near:
+        near = crawl(road_plan.near(plan), tree, seconds=arguments.seconds, env=_settings(threads[0], arguments))
+        table("the same hosts, near", [near.row])
     rows = []
     best = 0.0
     for each in threads:
         run = crawl(plan, tree, seconds=arguments.seconds, env=_settings(each, arguments))
-        rows.append({"threads": each, **_shares(run, page_s), **_share_of_near(run, near_s)})
+        rows.append({"threads": each, **_shares(run, page_s), **_share_of_near(run, near)})
         best = max(best, run.pages_s)
         table(f"{each} threads a process", rows[-1:])
     result: dict[str, object] = {"polite cpu ms": 1000 * page_s, "rows": rows}
@@ -104,13 +109,6 @@ def main(arguments: argparse.Namespace) -> None:
 def _settings(threads: int, arguments: argparse.Namespace) -> dict[str, str]:
     given = dict(setting.split("=", 1) for setting in arguments.env)
     return {"TIPTOE_CONCURRENCY": str(threads), "TIPTOE_KEEP_TEXT": "0" if arguments.lean else "1", **given}
-
-
-def _near_s(plan: Plan, tree: Tree, arguments: argparse.Namespace) -> float:
-    """CPU seconds of a page where the same hosts are near. Raises BenchError."""
-    run = crawl(road_plan.near(plan), tree, seconds=arguments.seconds, env=_settings(64, arguments))
-    table("the same hosts, near", [run.row])
-    return float(str(run.row["cpu ms"])) / 1000
 
 
 def crawl(plan: Plan, tree: Tree, *, seconds: int, env: dict[str, str]) -> Run:
@@ -147,7 +145,11 @@ def crawl(plan: Plan, tree: Tree, *, seconds: int, env: dict[str, str]) -> Run:
         table("per page, everything counted", [cost.per_page()])
         table("CPU by process", cost.cpu_rows())
         return Run(
-            row=row, pages_s=_pages_s(log, begin, end), allowed_s=allowed_s, away_cores=origin_cores + bench_cores
+            row=row,
+            pages_s=_pages_s(log, begin, end),
+            allowed_s=allowed_s,
+            page_s=cost.crawler_cpu / cost.pages,
+            away_cores=origin_cores + bench_cores,
         )
 
 
@@ -174,11 +176,13 @@ def scrapy(plan: Plan, tree: Tree, *, seconds: int) -> Run:
     begin, end = _steady(plan, log)
     pages = sum(each.is_page for each in log.requests if begin <= each.arrived <= end)
     used_s = watch.used(begin + _offset(), end + _offset())
-    row = {**_row(plan, log, begin, end, sizes), "cpu ms": round(1000 * used_s / max(pages, 1), 2)}
+    page_s = used_s / max(pages, 1)
+    row = {**_row(plan, log, begin, end, sizes), "cpu ms": round(1000 * page_s, 2)}
     return Run(
         row=row,
         pages_s=_pages_s(log, begin, end),
         allowed_s=_allowed(plan, log, begin, end),
+        page_s=page_s,
         away_cores=0.0,
     )
 
@@ -267,9 +271,11 @@ def _shares(run: Run, page_s: float) -> dict[str, Cell]:
     }
 
 
-def _share_of_near(run: Run, near_s: float | None) -> dict[str, Cell]:
+def _share_of_near(run: Run, near: Run | None) -> dict[str, Cell]:
     """The share as if a near page's time was what the cores allow."""
-    return {} if near_s is None else {"share of near": _shares(run, near_s)["share"], "near cpu ms": 1000 * near_s}
+    if near is None:
+        return {}
+    return {"share of near": _shares(run, near.page_s)["share"], "near cpu ms": 1000 * near.page_s}
 
 
 def _lines(log: Log) -> list[Line]:

@@ -7,7 +7,6 @@ from functools import partial
 from uuid import UUID
 
 import structlog
-from kombu.exceptions import OperationalError
 
 from app.celery import app
 from app.crawl.state.visit import Visit
@@ -90,7 +89,7 @@ def _attend(worker: Worker, host_id: int, act: Callable[[], VisitReport]) -> str
         is_parked = report.ending is VisitEnding.PARKED
         if report.host is not None and report.ending is not VisitEnding.PARKED and not worker.stopping.is_set():
             ring()
-    except (ServiceError, OperationalError) as error:
+    except ServiceError as error:
         _log.error("visit.failed", host_id=host_id, error=str(error))
         wait_for_services(worker)
         return _return_host(error.visit) if isinstance(error, CutOff) else None

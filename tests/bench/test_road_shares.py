@@ -24,7 +24,7 @@ REQUEST = Request(
 
 
 def test_the_cores_of_the_web_and_of_the_bench_are_not_the_crawlers() -> None:
-    run = road.Run(row={}, pages_s=100.0, allowed_s=10_000.0, away_cores=0.5)
+    run = road.Run(row={}, pages_s=100.0, allowed_s=10_000.0, page_s=0.004, away_cores=0.5)
     cores = (os.cpu_count() or 1) - 0.5
     shares = road._shares(run, page_s=0.005)  # noqa: SLF001  # what the bench judges with
     assert shares["of cores/s"] == pytest.approx(cores / 0.005, abs=0.1)

@@ -158,7 +158,7 @@ def test_ft3_sigterm_without_a_broker(
 ) -> None:
     """SIGTERM to beat and all workers, whose broker is silent or gone: beat ends within 5 s, the workers within the
     request's deadline + 15 s, 0 leases left, and the next ones go on."""
-    rig = make_rig(hosts=4, pages=quick_or_long(16, 60))
+    rig = make_rig(hosts=4, pages=quick_or_long(30, 60), visit_max_s=1.0)  # some end meanwhile, and ring
     rig.seed()
     rig.until_share(0.2)
     with rig.fault("SIGTERM without a broker", total=True):

@@ -53,3 +53,43 @@ def test_who_cannot_send_claims_nothing_more(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(bell, "dispatch", SimpleNamespace(run=fail))
     bell.ring_again(Ended(), lambda: True, first_s=0.25)
     assert len(tries) == 1
+
+
+@pytest.mark.parametrize(("tick_s", "times"), [(0.0, 2), (10.0, 1)])
+def test_it_rings_when_a_visit_ends_and_at_most_once_a_tick(rung: list[str], tick_s: float, times: int) -> None:
+    ends = Ended([True, False, True, False])
+    bell.listen(ends, lambda: False, tick_s=tick_s)
+    assert ends.waits == [None, tick_s, None, tick_s, None]
+    assert len(rung) == times
+
+
+@pytest.mark.parametrize("error", [ServiceError("the broker", "is away"), ZeroDivisionError()])
+def test_after_a_failure_it_waits_for_the_next_end(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(bell, "dispatch", SimpleNamespace(run=fail))
+    ends = Ended([True, True])
+    bell.listen(ends, lambda: True, tick_s=0.0)
+    assert ends.waits == [None, None, None]
+
+
+def test_a_visit_that_ends_does_not_wait_for_a_broker_that_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, answers, me, askers = threading.Event(), threading.Event(), threading.get_ident(), list[int]()
+
+    def hang() -> None:
+        askers.append(threading.get_ident())
+        asked.set()
+        if me not in askers:
+            answers.wait()
+
+    ended = threading.Event()
+    monkeypatch.setattr(bell, "dispatch", SimpleNamespace(run=hang))
+    monkeypatch.setattr(bell, "_ended", lambda: ended)
+    threading.Thread(target=bell.listen, args=(ended, lambda: False), kwargs={"tick_s": 60.0}, daemon=True).start()
+    bell.ring()
+    assert asked.wait(60.0)
+    bell.ring()
+    assert me not in askers
+    assert ended.is_set(), "the thread will find it"
+    answers.set()
