@@ -41,7 +41,7 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     settings, due = visit.worker.settings, attempt.due
     base = base_of(visit.worker.canon, attempt.url, document)
     focus, is_first = visit.picked.focus[due.crawl_id], settings.keep_text and due.fetched_at is None
-    said = novelty.said(document.main_text) if is_first or focus.profile.topics else None
+    said = _said(focus, document) if is_first or focus.profile.topics else None
     relevance = focus.relevance(said.all_words if said is not None and focus.profile.topics else [])
     found = admit.links(
         visit,
@@ -83,6 +83,11 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
         wishes=wished,
     )
     conclude(visit.batch, visit.picked, due, end)
+
+
+def _said(focus: CrawlFocus, document: Page) -> Said:
+    is_weighed = focus.refuses or focus.profile.topics
+    return novelty.said(document.main_text, novelty.MOST_CHARS if is_weighed else novelty.FEWER_CHARS)
 
 
 def _learn(focus: CrawlFocus, attempt: Attempt, document: Page, said: Said) -> None:

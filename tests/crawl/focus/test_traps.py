@@ -74,6 +74,22 @@ def test_days_that_say_nothing_new_are_refused(worker: Worker, site: Site) -> No
     assert find(worker.engine, "c").state == "finished"
 
 
+# budgets → pages that count as new, of four that differ in the third of their text behind its first 840 characters
+@pytest.mark.parametrize(("budgets", "new"), [(Budgets(), 1), (AMPLE, 4)])
+def test_less_of_a_text_is_looked_at_where_nothing_is_refused(
+    worker: Worker, site: Site, budgets: Budgets, new: int
+) -> None:
+    before, after = ("\n".join(words((part, n)) for n in range(count)) for part, count in (("before", 3), ("after", 6)))
+    own = {n: "\n".join(words((part, n)) for part in "abcde") for n in range(4)}
+    paths = [f"/long/{n}" for n in own]
+    site.pages |= {f"/long/{n}": html(text=f"{before}\n{own[n]}\n{after}") for n in own}
+    site.pages["/"] = html(*paths, text=words("/"))
+    start(worker, site.url(), budgets=budgets)
+    run(worker)
+    assert pattern(worker, "/long/#")["fetched"] == 4
+    assert pattern(worker, "/long/#")["new"] == new
+
+
 def test_days_that_say_something_are_fetched(worker: Worker, site: Site) -> None:
     days = calendar(site, text=words)
     start(worker, site.url(), budgets=AMPLE)

@@ -55,3 +55,9 @@ def test_ours_what_stands_in_the_url_says_nothing_more(
 @pytest.mark.parametrize("text", ["", "ΟΔΟΣ\nΑΘΗΝΑ\n\n12 İl", "Some words of a\nline " * MOST_CHARS])
 def test_the_words_of_lines_are_those_of_the_text(text: str) -> None:
     assert said(text).all_words == words_of(text)
+
+
+def test_of_a_long_text_a_beginning_and_a_middle_are_compared() -> None:
+    text = "one two three\nfour five six\nseven eight"
+    assert said(text, len(text)) == said(text)
+    assert said(text, 14).all_words == ["one", "two", "five", "si"]
