@@ -50,6 +50,7 @@ def archive_answer(visit: Visit, attempt: Attempt) -> None:
         kind,
         result,
         charset=_charset(visit.batch, due) if is_read else None,
+        text_sha256=result["text_sha256"] if result and is_read else None,
         keeps_body=keeps_body,
         original=visit.picked.originals.get((due.crawl_id, due.key)),
         to_render=is_read and _is_to_render(visit.batch, due),
@@ -60,7 +61,6 @@ def archive_answer(visit: Visit, attempt: Attempt) -> None:
 def _recording(attempt: Attempt, row: Fetch, kind: CaptureKind, result: Result | None, **known: Any) -> Recording:
     """The answer, with what we decided about it.   known: of its fields, what neither the row nor the result says"""
     due, reply = attempt.due, attempt.reply
-    is_read = result is not None and kind is CaptureKind.PAGE and not attempt.is_unread
     return archive.of_request(
         row,
         reply,
@@ -68,7 +68,6 @@ def _recording(attempt: Attempt, row: Fetch, kind: CaptureKind, result: Result |
         due.crawl_id,
         body=attempt.sink if reply.sunk_bytes else None,
         body_sha256=result["body_sha256"] if result and kind is CaptureKind.SITEMAP else attempt.body_sha256,
-        text_sha256=result["text_sha256"] if result and is_read else None,
         notes={**_notes(due, result), "kept": None if known["keeps_body"] else "no: its owner asks for that"},
         **known,
     )
