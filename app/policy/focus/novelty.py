@@ -20,7 +20,7 @@ _NAME: Final = re.compile(r"[?&][^=&]*=")  # of a parameter
 
 MOST_CHARS = 4_000  # of a text: half from its beginning, half from its middle
 # The same where nothing is refused for it, so that it decides the order alone: 1 to 2 % of the pages of manuals are
-# judged otherwise, in 60 % of the time.
+# judged otherwise, in 60 % of the time, and what anchors tell (`vocabulary`) moves a score by 0.02 to 0.03.
 FEWER_CHARS = 1_600
 LEAST_PHRASES = 3
 FEW_PHRASES = 20  # of so few, what the URL says already counts for nothing
