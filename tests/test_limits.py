@@ -1,4 +1,4 @@
-"""The limits of size: files of 300 lines, functions of 50, lines of 120. What stands above them today is named.
+"""The limits of size: files of 450 lines, functions of 50, lines of 120. What stands above them today is named.
 
 The lists of exceptions may only shrink. A step of a crawl takes three parts of a visit at most, or the whole visit.
 Parameters and branches are held by ruff (PLR0913, C901), which names its own exceptions in pyproject.toml.
@@ -26,7 +26,7 @@ FILES = sorted(
 )
 QUERIES = sorted((ROOT / "app/store").glob("*.sql"))
 SQL_LINE_MOST = 120
-FILE_MOST, FUNCTION_MOST, LINE_MOST = 300, 50, 130  # lines, lines, characters: ruff holds 120, but in lists of words
+FILE_MOST, FUNCTION_MOST, LINE_MOST = 450, 50, 130  # lines, lines, characters: ruff holds 120, but in lists of words
 
 PARTS_MOST = 3
 
@@ -78,7 +78,7 @@ def judged(found: dict[str, int], known: dict[str, int]) -> tuple[dict[str, int]
     return {name: lines for name, lines in found.items() if lines > known.get(name, 0)}, sorted(known.keys() - found)
 
 
-def test_no_file_is_longer_than_300_lines() -> None:
+def test_no_file_is_longer_than_450_lines() -> None:
     assert judged(long_files(), LONG_FILES) == ({}, [])
 
 
