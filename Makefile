@@ -84,7 +84,7 @@ venv: $(VENV)/dev.stamp ## make .venv with everything for work on Tiptoe
 clean: ## remove .venv and caches (not .tiptoe, where the crawls are)
 	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .site .coverage .coverage.* *.egg-info build dist
 
-$(VENV)/local.stamp: EXTRAS := local
+$(VENV)/local.stamp: EXTRAS := local,text,extract,parquet
 $(VENV)/dev.stamp: EXTRAS := local,dev
 $(VENV)/bench.stamp: EXTRAS := local,dev,bench
 $(VENV)/local.stamp $(VENV)/dev.stamp $(VENV)/bench.stamp: pyproject.toml | $(BIN)/python

@@ -12,6 +12,7 @@ from app.admin.export.columns import ExportColumn
 from app.archive.read import Archive
 from app.config import Settings
 from app.errors import ArchiveMissing, InputError
+from app.extras import to_install
 from app.model import Archived, Capture
 from app.parse import charset
 from app.store import db, export
@@ -29,7 +30,7 @@ def check(columns: Sequence[ExportColumn]) -> None:
         try:
             import html_to_markdown  # noqa: F401  # whether it is there
         except ImportError:
-            raise InputError("Markdown", "needs html-to-markdown; run: pip install 'tiptoe[text]'") from None
+            raise InputError("Markdown", f"needs html-to-markdown; {to_install('text')}") from None
 
 
 class Bodies:

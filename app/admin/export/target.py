@@ -15,6 +15,7 @@ from typing import Protocol
 
 from app.archive.place import Remote
 from app.errors import InputError, ServiceError
+from app.extras import to_install
 
 DRAFT = ".part"
 
@@ -183,7 +184,7 @@ def _made(folder: Path) -> Path:
 def _remote(url: str) -> Remote:
     """The object store, which answers. Raises InputError without its library, ServiceError."""
     if find_spec("obstore") is None:
-        raise InputError(f"--to {url}", "needs obstore; run: pip install 'tiptoe[s3]'")
+        raise InputError(f"--to {url}", f"needs obstore; {to_install('s3')}")
     remote = Remote(url)
     with _of_export(remote):
         remote.check()
