@@ -22,6 +22,8 @@ from app.cli.web import tell as tell_web
 from app.model import CrawlChange, CrawlSpec, Url
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from sqlalchemy import Engine
 
     from app.config import Settings
@@ -53,10 +55,15 @@ def crawl(
     began = time.monotonic()
     with _services(settings) as (settings, services, engine):
         with serving(engine, settings, services, name):
+            since = _now(engine)
             found, is_new_work = _prepare(engine, settings, name, wish, urls, again=again)
             interrupted = is_new_work and run(engine, settings, services, found, web=web)
         is_cut = not interrupted and _is_ours(services) and compare(engine, found)
-        _tell(engine, services, found, seconds=time.monotonic() - began, as_json=as_json, interrupted=interrupted)
+        seconds = time.monotonic() - began
+        summary = patiently(
+            lambda: _summary(engine, found, since, may_be_uncompared=_is_ours(services) and not interrupted)
+        )
+        _tell(services, summary, seconds=seconds, as_json=as_json, interrupted=interrupted)
     if interrupted or is_cut:
         raise typer.Exit(130)
 
@@ -175,18 +182,15 @@ def _prepare(
     return crawl, prepared.beginning is not Beginning.ENDED
 
 
-def _tell(
-    engine: "Engine", services: "Services", crawl: "Crawl", *, seconds: float, as_json: bool, interrupted: bool
-) -> None:
-    """Report the result, where it is, and how to resume."""
-    summary = patiently(lambda: _summary(engine, crawl, may_be_uncompared=_is_ours(services) and not interrupted))
+def _tell(services: "Services", summary: closing.Summary, *, seconds: float, as_json: bool, interrupted: bool) -> None:
+    """Report the result, what to type next, and how to resume."""
     totals, command = summary.totals, typed(services.home)
     resume = how_to_resume(services, totals.name, totals.state, command) if interrupted else []
-    for line in closing.lines(summary, seconds=seconds, data_dir=services.data_dir, command=command, resume=resume):
+    for line in closing.lines(summary, seconds=seconds, home=services.home, command=command, resume=resume):
         say(retyped(line))
     if as_json:
-        keys = ("state", "pages", "fetches", "failed", "suppressed", "bytes")
-        counts = {key: getattr(totals, key) for key in keys}
+        keys = ("state", "ended_because", "pages", "fetches", "failed", "suppressed", "bytes")
+        counts = {key: getattr(totals, key) for key in keys} | summary.brought._asdict()
         answer(as_json_text({"crawl": totals.name, **counts, "seconds": round(seconds, 3), **_where(services)}))
 
 
@@ -195,16 +199,27 @@ def _is_ours(services: "Services") -> bool:
     return services.password_file is not None
 
 
-def _summary(engine: "Engine", crawl: "Crawl", *, may_be_uncompared: bool) -> closing.Summary:
+def _now(engine: "Engine") -> "datetime":
+    """The database's time."""
+    from app.store import db, server
+
+    with db.transaction(engine) as tx:
+        return server.now(tx)
+
+
+def _summary(engine: "Engine", crawl: "Crawl", since: "datetime", *, may_be_uncompared: bool) -> closing.Summary:
     from app.admin import rendering
     from app.admin.duplicates import MOST_WAITING
     from app.admin.report import why_nothing
-    from app.store import crawls, db, hosts, near, urls
+    from app.store import crawls, db, hosts, near, suppressions, urls
 
     with db.transaction(engine) as tx:
         totals = crawls.totals(tx, crawl.id)
         return closing.Summary(
             totals=totals,
+            brought=crawls.brought(tx, crawl.id, since=since),
+            failed=crawls.failed_by_host(tx, crawl.id, n=closing.MOST_TOLD),
+            links=[(row["reason"], row["links"]) for row in suppressions.reasons(tx, crawl.id)],
             unopened=rendering.waiting(tx, crawl.id, crawl.render, is_paused=totals.state == "paused"),
             redirects=crawls.by_id(tx, crawl.id).scope_redirects,
             refused=urls.refused(tx, crawl.id),

@@ -26,11 +26,17 @@ MARKDOWN: Final = "markdown"
 
 def check(columns: Sequence[ExportColumn]) -> None:
     """Whether the wanted columns can be made here. Raises InputError without the library."""
-    if MARKDOWN in {column.name for column in columns}:
-        try:
-            import html_to_markdown  # noqa: F401  # whether it is there
-        except ImportError:
-            raise InputError("Markdown", f"needs html-to-markdown; {to_install('text')}") from None
+    if MARKDOWN in {column.name for column in columns} and not can_make_markdown():
+        raise InputError("Markdown", f"needs html-to-markdown; {to_install('text')}")
+
+
+def can_make_markdown() -> bool:
+    """Whether its library, of the extra `text`, is installed."""
+    try:
+        import html_to_markdown  # noqa: F401  # whether it is there
+    except ImportError:
+        return False
+    return True
 
 
 class Bodies:

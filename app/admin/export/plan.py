@@ -71,7 +71,11 @@ def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
         raise InputError(f"--format {form}", f"is for pages; export {kind} as jsonl, csv or parquet")
     if wish.part_rows < 1:
         raise InputError(f"--part-rows {wish.part_rows}", "is not a number of rows; use 1 or more")
-    chosen = columns.choose(kind, wish.columns or (markdown.FRONT if form is ExportFormat.MARKDOWN else ()))
+    chosen = columns.choose(
+        kind,
+        wish.columns or (markdown.FRONT if form is ExportFormat.MARKDOWN else ()),
+        usually=_texts() if kind is ExportKind.PAGES and form is ExportFormat.JSONL else (),
+    )
     if form is ExportFormat.MARKDOWN:
         chosen = columns.with_all(kind, chosen, markdown.NEEDED)
     else:
@@ -105,6 +109,11 @@ def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
         part_rows=wish.part_rows,
         next_since=(now - OVERLAP).isoformat(timespec="seconds"),
     )
+
+
+def _texts() -> tuple[str, ...]:
+    """The columns of text that JSON lines have unless others are named; Markdown where it can be made here."""
+    return ("text", bodies.MARKDOWN) if bodies.can_make_markdown() else ("text",)
 
 
 def _signed(asked: datetime | str | None, since: datetime | None) -> str | None:
