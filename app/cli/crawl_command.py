@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
+    from app.admin.export.follow import PageFollower
     from app.config import Settings
     from app.local.services import Services
     from app.store.crawls import Crawl
@@ -34,7 +37,30 @@ if TYPE_CHECKING:
 Again = Annotated[bool, typer.Option("--again", help="Start another round: everything is due now, with validators.")]
 
 
-@gather(wish=asked, settings=settings_with)
+To = Annotated[
+    str | None,
+    typer.Option(
+        "--to",
+        metavar="PLACE",
+        help="Write pages as they come: into a folder (Markdown, in folders like the site's), or a .jsonl file.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Manner:
+    """How a crawl is run.   to: where its pages are written as they come"""
+
+    again: bool
+    to: str | None
+    web: bool
+
+
+def _manner(again: Again = False, to: To = None, web: Web = False) -> _Manner:
+    return _Manner(again=again, to=to, web=web)
+
+
+@gather(wish=asked, settings=settings_with, manner=_manner)
 def crawl(
     seeds: Annotated[list[str], typer.Argument(metavar="URL…", help="Where to start, e.g. https://example.org/")],
     *,
@@ -44,20 +70,27 @@ def crawl(
     ] = None,
     settings: "Settings",
     wish: CrawlChange,
-    again: Again = False,
-    web: Web = False,
+    manner: _Manner,
     as_json: AsJson = False,
 ) -> None:
     """Crawl from these URLs, politely, and keep the result in Postgres. Run it again to resume where it stopped."""
-    _check(settings, web=web)
+    _check(settings, web=manner.web)
+    if manner.to is not None:
+        from app.admin.export import follow
+
+        follow.check(manner.to)
     urls = _read(settings, seeds, wish)
     name = name or urls[0].host
     began = time.monotonic()
     with _services(settings) as (settings, services, engine):
         with serving(engine, settings, services, name):
             since = _now(engine)
-            found, is_new_work = _prepare(engine, settings, name, wish, urls, again=again)
-            interrupted = is_new_work and run(engine, settings, services, found, web=web)
+            found, is_new_work = _prepare(engine, settings, name, wish, urls, again=manner.again)
+            with _following(engine, settings, found, manner.to) as follower:
+                interrupted = is_new_work and run(engine, settings, services, found, follower, web=manner.web)
+                if follower is not None:
+                    patiently(partial(follower.look, is_last=True))
+                    say(f"its pages are in {manner.to}")
         is_cut = not interrupted and _is_ours(services) and compare(engine, found)
         seconds = time.monotonic() - began
         summary = patiently(
@@ -180,6 +213,17 @@ def _prepare(
         say(f"{name}: is finished ({crawl.ending})")
         say(f"  to go on: {raised}add --again for another round")
     return crawl, prepared.beginning is not Beginning.ENDED
+
+
+def _following(
+    engine: "Engine", settings: "Settings", crawl: "Crawl", to: str | None
+) -> "AbstractContextManager[PageFollower | None]":
+    """Context with the writer of pages as they come; None where no place is named."""
+    if to is None:
+        return nullcontext()
+    from app.admin.export.follow import following
+
+    return following(engine, settings, crawl, to)
 
 
 def _tell(services: "Services", summary: closing.Summary, *, seconds: float, as_json: bool, interrupted: bool) -> None:

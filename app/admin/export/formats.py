@@ -63,7 +63,7 @@ def write_jsonl(path: Path, columns: Sequence[ExportColumn], batches: Iterable[l
     with path.open("wb") as file:
         for batch in batches:
             for row in batch:
-                file.write(_line(dict(zip(names, row, strict=True))))
+                file.write(line(dict(zip(names, row, strict=True))))
 
 
 def write_csv(path: Path, columns: Sequence[ExportColumn], batches: Iterable[list[Row]]) -> None:
@@ -87,7 +87,8 @@ class _CsvFile(NamedTuple):
     write: Callable[[str], object]
 
 
-def _line(values: dict[str, Any]) -> bytes:
+def line(values: dict[str, Any]) -> bytes:
+    """A row as a line of JSON."""
     return orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z)
 
 

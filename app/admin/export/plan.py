@@ -74,7 +74,7 @@ def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
     chosen = columns.choose(
         kind,
         wish.columns or (markdown.FRONT if form is ExportFormat.MARKDOWN else ()),
-        usually=_texts() if kind is ExportKind.PAGES and form is ExportFormat.JSONL else (),
+        usually=texts() if kind is ExportKind.PAGES and form is ExportFormat.JSONL else (),
     )
     if form is ExportFormat.MARKDOWN:
         chosen = columns.with_all(kind, chosen, markdown.NEEDED)
@@ -111,7 +111,7 @@ def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
     )
 
 
-def _texts() -> tuple[str, ...]:
+def texts() -> tuple[str, ...]:
     """The columns of text that JSON lines have unless others are named; Markdown where it can be made here."""
     return ("text", bodies.MARKDOWN) if bodies.can_make_markdown() else ("text",)
 

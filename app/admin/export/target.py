@@ -3,6 +3,7 @@
 A file appears under its name only when it is whole: it is written beside its place, or in a temporary folder, first.
 """
 
+import errno
 import fcntl
 import os
 import tempfile
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from app.archive.place import Remote
@@ -51,7 +52,8 @@ class FolderTarget:
 
     def draft(self, name: str) -> Path:
         path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
+        for folder in reversed(PurePosixPath(name).parents[:-1]):
+            _make_real(self.root / folder)
         return path.with_name(f".{path.name}{DRAFT}")
 
     def keep(self, name: str, draft: Path) -> None:
@@ -87,6 +89,24 @@ class ObjectTarget:
         with _of_export(self.remote):
             size = self.remote.size(name)
             return self.remote.read(name, at=0, length=size) if size else None
+
+
+def put(place: ExportPlace, name: str, text: str) -> None:
+    """Write a whole file."""
+    draft = place.draft(name)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW  # a link there would lead out of the export
+    with open(os.open(draft, flags, 0o666), "w", encoding="utf-8") as file:
+        file.write(text)
+    place.keep(name, draft)
+
+
+def _make_real(folder: Path) -> None:
+    """Make a folder unless it is there. A link in its place would lead out of the export: it is an error."""
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        if folder.is_symlink() or not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, f"{folder} is no folder") from None
 
 
 @contextmanager

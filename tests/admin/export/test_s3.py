@@ -48,7 +48,7 @@ def test_parts_go_on_behind_the_last_whole_one(planted: Planted, store: ObjectSt
 
 def test_a_file_for_each_page(planted: Planted, store: ObjectStore) -> None:
     planted.export("pages", f"s3://{BUCKET}/book/", form="markdown", where=("host=h1.test",))
-    names = [name for name in store.names() if name.startswith("book/h1.test/page-") and name.endswith(".md")]
+    names = [name for name in store.names() if name.startswith("book/http_h1.test/page-") and name.endswith(".md")]
     assert len(names) == PAGES
 
 
