@@ -415,6 +415,7 @@ urls = Table(
     Column("admitted_at", Time, nullable=False, server_default=NOW),
     Column("fetched_at", Time),
     Column("changed_at", Time),
+    Column("gone_at", Time, comment="since when it is gone; it stays until a fetch brings the page again"),
     Column("linked", Text, comment="path and query as linked, where tracking or session parameters are not sent"),
     PrimaryKeyConstraint("host_id", "crawl_id", "key"),
     CheckConstraint("state IN ('queued', 'resting', 'refused', 'gone', 'quarantined', 'alias')", name="state_known"),

@@ -93,7 +93,9 @@ SET state = r.state, attempts = r.attempts, network_failures = r.network_failure
     opt_out = r.opt_out, alias_of = r.alias_of,
     url = coalesce(r.sends, u.url), linked = CASE WHEN r.sends IS NULL THEN u.linked END,
     fetched_at = CASE WHEN r.fetched THEN clock_timestamp() ELSE u.fetched_at END,
-    changed_at = CASE WHEN r.changed THEN clock_timestamp() ELSE u.changed_at END
+    changed_at = CASE WHEN r.changed THEN clock_timestamp() ELSE u.changed_at END,
+    gone_at = CASE WHEN r.state = 'gone' THEN coalesce(u.gone_at, clock_timestamp())
+                   WHEN coalesce(r.outcome, '') NOT IN ('page', 'unchanged') THEN u.gone_at END
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, key text, state text, attempts smallint, network_failures smallint,
     server_failures smallint, parse_failures smallint, retrying boolean, score real, due_s double precision,
