@@ -12,13 +12,11 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from urllib3.util.request import ACCEPT_ENCODING
-
 from app.errors import NotSent
 from app.model.fetch import Failure, Reply, Request, RequestKind, Unsent, Whereabouts
+from app.net import decode
 from app.net.adapter import GuardedAdapter
-from app.net.body import Body, read
-from app.net.decode import Response
+from app.net.body import Body, Response, read
 from app.net.exchange import Broken, Exchange, Origin, TooLate
 from app.policy import identity
 
@@ -45,7 +43,7 @@ class Sender:
 
     adapter       decides whom we contact, and keeps the connections
     headers       identity (User-Agent, From …). Accept is added for the media types that a request wants, and
-                  Accept-Encoding for the codings that urllib3 can decode here
+                  Accept-Encoding for the codings that are decoded here
     signer        signs every request (promise I3); None: no request is signed
     credentials   {origin: further fields} for the operator's own sites (promise H7): sent, and not in `fields`
     """
@@ -62,7 +60,7 @@ class Sender:
         self._signer = signer
         self._credentials = credentials or {}
         # We read every language and prefer none.
-        self._headers = {"Accept-Language": "*", "Accept-Encoding": ACCEPT_ENCODING, **headers}
+        self._headers = {"Accept-Language": "*", "Accept-Encoding": decode.ACCEPTED, **headers}
 
     def send(self, request: Request) -> Reply | Unsent:
         """Send a request. Returns Unsent if `request.not_after` had passed, or its gate did not open.
