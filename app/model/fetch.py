@@ -72,6 +72,7 @@ class Request(NamedTuple):
     method          GET; HEAD or POST for what a page asks for in a browser
     fields          further header fields, by their names as they are sent; those of our identity cannot be replaced
     content         the body of a POST
+    authorised      may carry the operator's credentials for its origin: the one who asks is entitled to them
     """
 
     url: str
@@ -90,6 +91,7 @@ class Request(NamedTuple):
     method: str = "GET"
     fields: Mapping[str, str] = _NO_HEADERS
     content: bytes = b""
+    authorised: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

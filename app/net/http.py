@@ -45,7 +45,8 @@ class Sender:
     headers       identity (User-Agent, From …). Accept is added for the media types that a request wants, and
                   Accept-Encoding for the codings that are decoded here
     signer        signs every request (promise I3); None: no request is signed
-    credentials   {origin: further fields} for the operator's own sites (promise H7): sent, and not in `fields`
+    credentials   {origin: further fields} for the operator's own sites (promise H7): sent where the request is
+                  `authorised`, and not in `fields`
     """
 
     def __init__(
@@ -123,7 +124,7 @@ class Sender:
     def _exchange(self, request: Request, started_s: float) -> Exchange:
         _, origin, target = _split(request.url)
         headers = open_headers = self.fields(request)
-        if secret := self._credentials.get(origin):
+        if request.authorised and (secret := self._credentials.get(origin)):
             covered = {name.lower() for name in secret}
             open_headers = {name: value for name, value in headers.items() if name.lower() not in covered}
             headers = {**headers, **secret}
