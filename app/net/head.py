@@ -18,7 +18,9 @@ from app.net.exchange import Broken
 HEADER_BYTES_MAX = 256 * 1024  # as in Chromium (kMaxHeaderBufSize); curl takes 300 KB
 STATUS_BYTES_MAX = 64 * 1024
 USUAL_NAME_BYTES = 64
-_ONE_VALUE = frozenset({Header.LOCATION, Header.ETAG, Header.LAST_MODIFIED})  # two of them joined are neither
+_ONE_VALUE = frozenset(
+    {Header.LOCATION, Header.REFRESH, Header.ETAG, Header.LAST_MODIFIED}
+)  # two of them joined are neither
 
 _NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2: token
 _UNFIT = re.compile(r"[\x00\r\n]")  # RFC 9110 5.5: replaced by a space
