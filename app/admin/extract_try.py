@@ -181,7 +181,7 @@ def _ask(worker: Worker, url: Url) -> Reply:
     visit = by_hand.take_up_now(worker, url)
     settings, sent = worker.settings, None
     try:
-        rules = obtain.of(visit, url.origin)
+        rules = obtain.of(visit, url.origin, authorised=True)
         may = not isinstance(rules, NoRules) and rules.permits(url)
         slot = slots.wait(visit, url, WAIT_S, settings.request_deadline_s) if may else None
         if slot is not None:
@@ -190,6 +190,7 @@ def _ask(worker: Worker, url: Url) -> Reply:
                 wanted_types=MEDIA_TYPES,
                 max_body_bytes=settings.max_body_bytes,
                 deadline_s=settings.request_deadline_s,
+                authorised=True,
             )
             sent = send.send(visit, slot, Sending(request, url, "new"))
         settle.leave(visit, VisitEnding.TRIED)

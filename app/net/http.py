@@ -12,13 +12,11 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from urllib3.util.request import ACCEPT_ENCODING
-
 from app.errors import NotSent
 from app.model.fetch import Failure, Reply, Request, RequestKind, Unsent, Whereabouts
+from app.net import decode
 from app.net.adapter import GuardedAdapter
-from app.net.body import Body, read
-from app.net.decode import Response
+from app.net.body import Body, Response, read
 from app.net.exchange import Broken, Exchange, Origin, TooLate
 from app.policy import identity
 
@@ -45,9 +43,10 @@ class Sender:
 
     adapter       decides whom we contact, and keeps the connections
     headers       identity (User-Agent, From …). Accept is added for the media types that a request wants, and
-                  Accept-Encoding for the codings that urllib3 can decode here
+                  Accept-Encoding for the codings that are decoded here
     signer        signs every request (promise I3); None: no request is signed
-    credentials   {origin: further fields} for the operator's own sites (promise H7): sent, and not in `fields`
+    credentials   {origin: further fields} for the operator's own sites (promise H7): sent where the request is
+                  `authorised`, and not in `fields`
     """
 
     def __init__(
@@ -62,7 +61,7 @@ class Sender:
         self._signer = signer
         self._credentials = credentials or {}
         # We read every language and prefer none.
-        self._headers = {"Accept-Language": "*", "Accept-Encoding": ACCEPT_ENCODING, **headers}
+        self._headers = {"Accept-Language": "*", "Accept-Encoding": decode.ACCEPTED, **headers}
 
     def send(self, request: Request) -> Reply | Unsent:
         """Send a request. Returns Unsent if `request.not_after` had passed, or its gate did not open.
@@ -125,7 +124,7 @@ class Sender:
     def _exchange(self, request: Request, started_s: float) -> Exchange:
         _, origin, target = _split(request.url)
         headers = open_headers = self.fields(request)
-        if secret := self._credentials.get(origin):
+        if request.authorised and (secret := self._credentials.get(origin)):
             covered = {name.lower() for name in secret}
             open_headers = {name: value for name, value in headers.items() if name.lower() not in covered}
             headers = {**headers, **secret}

@@ -16,8 +16,8 @@ from typing import Any
 import urllib3
 
 from app.model.fetch import Failure
+from app.net.body import Response
 from app.net.connection import Endpoint, GuardedConnection, GuardedTlsConnection
-from app.net.decode import Response
 from app.net.dial import Dialler
 from app.net.exchange import Broken, Exchange, Origin, TooLate
 from app.net.sockets import tls_context

@@ -66,7 +66,7 @@ def _failed(failure: Failure) -> Outcome:
 def _succeeded(reply: Reply, status: int) -> Outcome:
     if status < 200:
         return Outcome.CLIENT_ERROR
-    if status == HTTPStatus.PARTIAL_CONTENT:  # we never ask for a range: a part must not pass for the whole
+    if reply.is_part:  # we never ask for a range: a part must not pass for the whole
         return Outcome.BROKEN
     return Outcome.PAGE if reply.body_read and status not in _NO_DOCUMENT else Outcome.UNWANTED
 

@@ -37,7 +37,7 @@ class Scope:
     include    searched in the canonical URL; one must match, unless there are none
     exclude    searched in the canonical URL; none may match
     max_depth  links from a seed, None for no limit
-    redirects  how many entries redirects of seeds added
+    redirects  how many entries redirects of seeds added;   added: the hosts among them that are no seed's
     """
 
     kind: ScopeKind
@@ -48,6 +48,7 @@ class Scope:
     exclude: tuple[re.Pattern[str], ...]
     max_depth: int | None
     redirects: int = 0
+    added: frozenset[str] = frozenset()
 
 
 def scope_of(
@@ -90,9 +91,12 @@ def taken_in(scope: Scope, source: Url, target: Url) -> str | None:
 def widened(scope: Scope, folders: Sequence[str]) -> Scope:
     """The scope with the folders that redirects of seeds added (`taken_in`)."""
     redirects = scope.redirects + len(folders)
+    hosts = frozenset(map(host_of_folder, folders))
     if scope.kind is ScopeKind.PREFIX:
-        return replace(scope, prefixes=(*scope.prefixes, *folders), redirects=redirects)
-    return replace(scope, hosts=scope.hosts.union(map(host_of_folder, folders)), redirects=redirects)
+        added = scope.added | (hosts - set(map(host_of_folder, scope.prefixes)))
+        return replace(scope, prefixes=(*scope.prefixes, *folders), redirects=redirects, added=added)
+    added = scope.added | (hosts - scope.hosts)
+    return replace(scope, hosts=scope.hosts | hosts, redirects=redirects, added=added)
 
 
 def host_of_folder(folder: str) -> str:
@@ -116,6 +120,25 @@ def judge(scope: Scope, url: Url, depth: int, *, is_link: bool = False) -> Refus
     if scope.max_depth is not None and depth > scope.max_depth:
         return Refusal.DEPTH
     return None
+
+
+def may_authenticate(scope: Scope, url: Url) -> bool:
+    """Whether a URL of the frontier may be asked for with the operator's credentials for its origin.
+
+    It must be of the scope that was asked for: a host that a seed's redirect added counts where it shares its
+    registrable domain with a seed. A prefix counts as its origin, which owns robots.txt and sitemaps.
+    """
+    if scope.kind is ScopeKind.PREFIX:
+        is_inside = any(prefix.startswith(f"{url.origin}/") for prefix in scope.prefixes)
+    else:
+        is_inside = _within(scope, url)
+    return is_inside and (url.host not in scope.added or _is_beside_a_seed(scope, url.host))
+
+
+def _is_beside_a_seed(scope: Scope, host: str) -> bool:
+    domain = _domain(host)
+    seeds = (*scope.domains, *scope.hosts, *map(host_of_folder, scope.prefixes))
+    return any(each == domain or each.endswith(f".{domain}") for each in seeds if each not in scope.added)
 
 
 def _within(scope: Scope, url: Url) -> bool:

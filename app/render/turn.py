@@ -26,6 +26,7 @@ from app.model import Cause, Outcome, Refusal, Url, VisitEnding
 from app.model.render import RenderEnding, RenderRefusal
 from app.policy import backoff
 from app.policy.focus.patterns import MUCH
+from app.policy.scope import may_authenticate
 from app.render import keep, limits
 from app.render.at_host import rules_of
 from app.render.cache import SharedCache
@@ -122,7 +123,8 @@ class RenderTurns:
             expected, wall_s=settings.render_s, requests=settings.render_requests, lease_s=settings.lease_s
         )
         until = visit.now() + bounds.wall_s
-        rules = rules_of(visit, url.origin, until=until)
+        authorised = may_authenticate(visit.picked.scopes[due.crawl_id], url)
+        rules = rules_of(visit, url.origin, until=until, authorised=authorised)
         if isinstance(rules, Refused):
             _without_rules(visit, taken, rules.reason)
         elif not rules.permits(url):
@@ -131,8 +133,14 @@ class RenderTurns:
             slots.outlast(visit.worker, visit.lease, bounds.wall_s + limits.LEASE_REST_S)
             unwanted = limits.unwanted(expected, bounds)
             keep.check(visit, due)
-            ask = PageRequests(visit=visit, due=due, cache=self.cache, until=until, unwanted=unwanted)
-            response = PlainResponse(url=url.text, status=taken.status, headers=taken.headers, body=plain)
+            entitled = url.origin if authorised else None
+            ask = PageRequests(
+                visit=visit, due=due, cache=self.cache, until=until, entitled=entitled, unwanted=unwanted
+            )
+            guarded = frozenset(map(str, visit.worker.credentialed))
+            response = PlainResponse(
+                url=url.text, status=taken.status, headers=taken.headers, body=plain, guarded=guarded
+            )
             try:
                 found = self.browsers.render(response, ask, bounds, user_agent=self.user_agent)
             finally:

@@ -19,6 +19,7 @@ from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Visit
 from app.model import Request, RequestKind, Url, VisitEnding
 from app.parse.html.html import MEDIA_TYPES
+from app.policy.scope import may_authenticate
 from app.store.url_rows import Due
 
 
@@ -80,6 +81,7 @@ def _send(visit: Visit, slot: Slot, due: Due, url: Url, attempts: int, *, isolat
         sink=sink,
         keeps_coded=archive.holds(visit.worker, due),
         fresh=due.network_failures > 0,
+        authorised=may_authenticate(visit.picked.scopes[due.crawl_id], url),
     )
     reason = "retry" if due.attempts else "recrawl" if due.fetched_at else "new"
     sent = send.send(visit, slot, Sending(request, url, reason, due.crawl_id, attempts))

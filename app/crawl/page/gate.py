@@ -24,7 +24,7 @@ from app.policy.focus.score import unpacked
 from app.policy.focus.shape import shape_of
 from app.policy.lifecycle import UrlEvent, UrlState
 from app.policy.robots import Robots
-from app.policy.scope import judge
+from app.policy.scope import judge, may_authenticate
 from app.store.url_rows import Due
 
 
@@ -48,7 +48,7 @@ def check(visit: Visit, due: Due) -> Url | Shut:
         end = Conclusion(UrlEvent.EXHAUSTED, cause=Cause.OUT_OF_SCOPE, detail=refusal)
         conclude(visit.batch, visit.picked, due, end)
         return Shut.DONE
-    match obtain.of(visit, url.origin):
+    match obtain.of(visit, url.origin, authorised=may_authenticate(scope, url)):
         case Robots() as rules:
             return _by_rules(visit, due, url, rules)
         case NoRules.WAIT:
@@ -69,8 +69,10 @@ def _by_rules(visit: Visit, due: Due, url: Url, rules: Robots) -> Url | Shut:
         line = f"line {decision.line}: {decision.rule}"
         conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.DISALLOWED, cause=Cause.ROBOTS, detail=line))
         return Shut.DONE
-    if due.honour_opt_outs and due.kind == RequestKind.PAGE and not tdmrep.is_settled(visit, url, rules):
-        return Shut.AWAY
+    if due.honour_opt_outs and due.kind == RequestKind.PAGE:
+        authorised = may_authenticate(visit.picked.scopes[due.crawl_id], url)
+        if not tdmrep.is_settled(visit, url, rules, authorised=authorised):
+            return Shut.AWAY
     return Shut.DONE if due.kind == RequestKind.PAGE and _is_trap(visit.batch, visit.picked, due, url) else url
 
 

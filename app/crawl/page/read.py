@@ -1,5 +1,6 @@
 """A page that was fetched: parsed, its links put up for admission, its text kept, its next recrawl set."""
 
+from dataclasses import replace
 from hashlib import sha256
 
 from app.crawl.frontier import admit
@@ -13,6 +14,7 @@ from app.crawl.state.visit import Visit
 from app.model import Cause, Header, Page, Url, VisitEnding
 from app.model.url import on_host
 from app.parse import language
+from app.parse.html.survey import refreshed
 from app.policy import link_header
 from app.policy.focus import novelty
 from app.policy.focus.novelty import Said
@@ -31,6 +33,8 @@ def page(visit: Visit, attempt: Attempt) -> VisitEnding | None:
     if not isinstance(document, Page):
         return isolation.unread(visit.worker, visit.batch, visit.picked, attempt, document)
     reply = attempt.reply
+    if (link := refreshed(reply.header(Header.REFRESH) or "")) is not None:
+        document = replace(document, links=(link, *document.links))
     wished = preferences.of_page(visit.worker, visit.lease, visit.origins, attempt.due, attempt.url, reply, document)
     _take_in(visit, attempt, document, wished)
     return None

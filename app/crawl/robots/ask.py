@@ -52,9 +52,9 @@ def url_of(canon: Canon, origin: Origin) -> Url:
     return url
 
 
-def follow(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot) -> RobotsAnswer | None:
+def follow(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot, *, authorised: bool) -> RobotsAnswer | None:
     """Send the request and follow redirects, each hop at its own host's pace. Returns None if the slot had passed, and
-    nothing was sent.   known: the file so far, for its validators."""
+    nothing was sent.   known: the file so far, for its validators;   authorised: as in Request, within the origin"""
     has_copy = known is not None and known.body_sha256 is not None
     request = Request(
         url=url.text,
@@ -64,6 +64,7 @@ def follow(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot) -> Robo
         max_body_bytes=robots.MAX_BYTES + 1,
         deadline_s=visit.worker.settings.robots_deadline_s,
         keeps_coded=archive.holds(visit.worker, visit.picked.current),
+        authorised=authorised,
     )
     first = _send(visit, slot, url, request)
     if first is None:
@@ -78,8 +79,10 @@ def follow(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot) -> Robo
         if target.key in seen:
             return replace(answer, is_circle=True)
         seen.add(target.key)
+        authorised = authorised and target.origin == url.origin
         url = target
-        answer = _hop(visit, url, request._replace(url=url.text, etag=None, last_modified=None), answer.reply)
+        hop = request._replace(url=url.text, etag=None, last_modified=None, authorised=authorised)
+        answer = _hop(visit, url, hop, answer.reply)
     return answer
 
 

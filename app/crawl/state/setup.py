@@ -17,7 +17,7 @@ from app.crawl.state.robots_book import RobotsBook
 from app.crawl.state.seen import KnownKeys
 from app.crawl.state.shared_budgets import SharedBudgets
 from app.errors import ServiceError
-from app.model import Reply, Request, Unsent, Whereabouts
+from app.model import Origin, Reply, Request, Unsent, Whereabouts
 from app.net.adapter import GuardedAdapter
 from app.net.address import make_guard
 from app.net.dial import Dialler
@@ -138,7 +138,13 @@ def make_worker(
         known=KnownKeys(settings.bloom_keys),
         canon=make_canon(settings),
         robots=RobotsBook(settings.product_token),
+        credentialed=frozenset(_origin(*key) for key in make_credentials(settings)) if where else frozenset(),
     )
+
+
+def _origin(scheme: str, host: str, port: int) -> Origin:
+    """The origin of a connection, whose IPv6 literals have no brackets."""
+    return Origin(scheme, f"[{host}]" if ":" in host else host, port)
 
 
 def _pace_rules(settings: Settings) -> pace.PaceRules:

@@ -26,7 +26,7 @@ from app.crawl.state.seen import KnownKeys
 from app.crawl.state.seen_phrases import SeenPhrases
 from app.crawl.state.shared_budgets import SharedBudgets
 from app.metrics.counts import Counts
-from app.model import Reply, Request, Unsent, Whereabouts
+from app.model import Origin, Reply, Request, Unsent, Whereabouts
 from app.model.handler import HandlerSpec
 from app.policy import breaker, pace
 from app.policy.focus.profile import Profile
@@ -60,6 +60,7 @@ class Worker:
     archive     where answers are kept. None: nowhere, as in lean
     handlers    that get pages which are archived
     counts      of what it settled, for its metrics
+    credentialed  origins that the operator has credentials for
     lines       where requests of hosts that share budgets wait for their starts
     """
 
@@ -94,6 +95,7 @@ class Worker:
     draws: Engine | None = None
     archive: ArchiveKeeper | None = None
     handlers: Sequence[HandlerSpec] = ()
+    credentialed: frozenset[Origin] = frozenset()
     counts: Counts = field(default_factory=Counts)
     lines: Lines = field(default_factory=lambda: Lines(time.monotonic))
     clock_tie: ClockTie = field(default_factory=lambda: ClockTie(time.monotonic))
