@@ -5,8 +5,8 @@ It does not speak HTTP: that is `app.net.head` and `app.net.connection`. Errors 
 """
 
 import socket
-import time
 
+from app.clock import monotonic
 from app.errors import NotSent
 from app.model.fetch import Failure
 from app.net.address import Guard, is_public
@@ -50,13 +50,13 @@ class Dialler:
         return tuple(addresses[:ADDRESSES_TRIED_MAX])
 
     def _resolve(self, host: str, port: int, exchange: Exchange) -> list[str]:
-        begin_s = time.monotonic()
+        begin_s = monotonic()
         try:
             return self.resolver.resolve(host, port, max(exchange.until_s - begin_s, 0.001))
         except DnsFailed as error:
             raise Broken(Failure.DNS, str(error)) from error
         finally:
-            exchange.dns_ms = (time.monotonic() - begin_s) * 1000
+            exchange.dns_ms = (monotonic() - begin_s) * 1000
 
     def _judge(self, host: str, address: str) -> None:
         if (why := self._guard.why(address)) is not None:
@@ -65,12 +65,12 @@ class Dialler:
             raise Broken(Failure.ADDRESS, f"{host} ({address}) {NO_CONTACT}")
 
     def _connect_first(self, addresses: list[str], port: int, exchange: Exchange) -> PlainSocket:
-        begin_s = time.monotonic()
+        begin_s = monotonic()
         until_s = min(exchange.until_s, begin_s + CONNECT_S_MAX)
         broken = Broken(Failure.CONNECT_TIMEOUT, "no time was left to connect")
         try:
             for tries_left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
-                share_s = (until_s - time.monotonic()) / tries_left
+                share_s = (until_s - monotonic()) / tries_left
                 if share_s <= 0:
                     break
                 exchange.address = address
@@ -83,7 +83,7 @@ class Dialler:
                         raise exhausted(error.strerror or str(error)) from error
                     broken = Broken(Failure.REFUSED, f"{address}:{port}: {error.strerror or error}")
         finally:
-            exchange.connect_ms = (time.monotonic() - begin_s) * 1000
+            exchange.connect_ms = (monotonic() - begin_s) * 1000
         exchange.address = None
         raise broken
 

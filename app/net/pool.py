@@ -8,13 +8,13 @@ import http.client
 import queue
 import ssl
 import threading
-import time
 from collections import OrderedDict
 from functools import partial
 from typing import Any
 
 import urllib3
 
+from app.clock import monotonic
 from app.model.fetch import Failure
 from app.net.connection import Endpoint, GuardedConnection, GuardedTlsConnection
 from app.net.decode import Response
@@ -39,7 +39,7 @@ class Idle:
             conn, self._kept = self._kept, None
         if conn is None:
             raise queue.Empty
-        if conn.idle_since_s < time.monotonic() - self._idle_s:
+        if conn.idle_since_s < monotonic() - self._idle_s:
             conn.close()
         return conn
 
@@ -50,7 +50,7 @@ class Idle:
         """
         if conn is None:
             return
-        conn.idle_since_s = time.monotonic()
+        conn.idle_since_s = monotonic()
         with self._lock:
             if self._kept is None:
                 self._kept = conn
@@ -60,7 +60,7 @@ class Idle:
     def address(self) -> str | None:
         """The address of the idle connection; None when there is none, or it is too old."""
         conn = self._kept
-        if conn is None or conn.is_closed or conn.idle_since_s < time.monotonic() - self._idle_s:
+        if conn is None or conn.is_closed or conn.idle_since_s < monotonic() - self._idle_s:
             return None
         return conn.connected_to
 
@@ -136,7 +136,7 @@ class Pools(urllib3.PoolManager):
         self._lock = threading.Lock()
         self._contexts: dict[Any, ssl.SSLContext] = {}  # 30 ms to make each: when first needed
         self._by_origin: OrderedDict[tuple[Any, ...], Pool] = OrderedDict()
-        self._swept_s = time.monotonic()
+        self._swept_s = monotonic()
 
     def of(self, origin: Origin, ca: tuple[str | None, str | None] | None = None) -> Pool:
         """The pool of an origin.   ca: a file and a directory of authorities that stand in for `ca_file`"""
@@ -152,7 +152,7 @@ class Pools(urllib3.PoolManager):
             if len(self._by_origin) > self._origins_max:
                 _, oldest = self._by_origin.popitem(last=False)
         if oldest is not None:
-            oldest.idle.drop(time.monotonic())
+            oldest.idle.drop(monotonic())
         return pool
 
     def _tls(self, ca: tuple[str | None, str | None]) -> ssl.SSLContext:
@@ -186,7 +186,7 @@ class Pools(urllib3.PoolManager):
 
     def close_idle(self, idle_s: float | None = None) -> int:
         """Close connections idle for `idle_s` (default: the pools') or longer. Returns how many."""
-        now_s = time.monotonic()
+        now_s = monotonic()
         with self._lock:
             self._swept_s = now_s
             pools = list(self._by_origin.values())
@@ -195,7 +195,7 @@ class Pools(urllib3.PoolManager):
 
     def sweep_if_due(self) -> None:
         """Call close_idle a few times per idle time: no timer is needed while there is traffic."""
-        if time.monotonic() - self._swept_s > self._idle_s / 4:
+        if monotonic() - self._swept_s > self._idle_s / 4:
             self.close_idle()
 
     def clear(self) -> None:

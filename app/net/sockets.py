@@ -7,12 +7,12 @@ drips could hold them for ever. TLS is always verified. `app.net.dial` connects 
 import socket
 import ssl
 import struct
-import time
 from typing import Any
 
 import certifi
 from urllib3.util.ssl_ import create_urllib3_context
 
+from app.clock import monotonic
 from app.model.fetch import Failure
 from app.net.exchange import Broken, Exchange
 
@@ -74,7 +74,7 @@ class TlsSocket(PlainSocket, ssl.SSLSocket):
 
 def handshake(context: ssl.SSLContext, sock: PlainSocket, host: str, exchange: Exchange) -> TlsSocket:
     """Start a verified TLS session on `sock`, and add its time to connect_ms. Raises Broken: TLS or CONNECT_TIMEOUT."""
-    begin_s = time.monotonic()
+    begin_s = monotonic()
     try:
         sock.settimeout(exchange.left_s())
         secure = context.wrap_socket(sock, server_hostname=host)
@@ -88,7 +88,7 @@ def handshake(context: ssl.SSLContext, sock: PlainSocket, host: str, exchange: E
         sock.close()
         raise Broken(Failure.TLS, getattr(error, "verify_message", "") or str(error)) from error
     finally:
-        exchange.connect_ms = (exchange.connect_ms or 0) + (time.monotonic() - begin_s) * 1000
+        exchange.connect_ms = (exchange.connect_ms or 0) + (monotonic() - begin_s) * 1000
 
 
 def tls_context(ca_file: str | None = None, ca_dir: str | None = None) -> ssl.SSLContext:
