@@ -25,8 +25,8 @@ UNSURE_S = 2.0  # after a step, until a dispatch has moved what waits (app.beat.
 class ClockTie:
     """The tie of two clocks, for all threads."""
 
-    def __init__(self, monotonic: Callable[[], float]) -> None:
-        self._monotonic = monotonic
+    def __init__(self, monotonic: Callable[[], float], wall: Callable[[], float] = time.time) -> None:
+        self._monotonic, self._wall = monotonic, wall
         self._lock = threading.Lock()
         # Offsets of our clock, at least and at most, and when each was heard: the narrowest first, then those that are
         # the narrowest once it is too old.
@@ -34,7 +34,7 @@ class ClockTie:
         self._mosts: deque[tuple[float, float]] = deque()
         self._most = inf
         self._last: tuple[float, float, float] | None = None  # the last exchange: told, sent, received
-        self._ours = time.time(), monotonic()
+        self._ours = wall(), monotonic()
         self._steps, self._stepped_at = 0, -inf
 
     def moments(self, now: datetime, *, sent: float, received: float) -> tuple[float, float]:
@@ -58,7 +58,7 @@ class ClockTie:
     def steps(self) -> int:
         """How many steps were seen up to now. Of our own clock: a machine that was stopped is set right when it goes
         on, and its seconds may have stood still meanwhile."""
-        (wall, seconds), now = self._ours, (time.time(), self._monotonic())
+        (wall, seconds), now = self._ours, (self._wall(), self._monotonic())
         passed_s = now[1] - seconds
         if step_s(now[0] - wall, least_s=passed_s, most_s=passed_s):
             with self._lock:
