@@ -134,7 +134,7 @@ def _hold(tx: Connection, settings: Settings) -> None:
         _log.warning("lineage.changed", hosts=held, held_s=settings.lease_s)
 
 
-def _move(tx: Connection, settings: Settings, step: clocks.Step) -> None:
+def _move(tx: Connection, settings: Settings, step: clocks.ClockStep) -> None:
     moved = clocks.accept(tx, step, lease_s=settings.lease_s, gap_s=_longest_gap_s(settings))
     if moved is not None:
         _log.warning("clock.stepped", hosts=moved, by_s=round(step.by_s, 1))

@@ -61,8 +61,8 @@ class Sender:
         self._adapter = adapter
         self._signer = signer
         self._credentials = credentials or {}
-        # We read every language and prefer none.
-        self._headers = {"Accept-Language": "*", "Accept-Encoding": ACCEPT_ENCODING, **headers}
+        adapter.poolmanager.protected = frozenset(self._credentials)
+        self._headers = {"Accept-Encoding": ACCEPT_ENCODING, **headers}
 
     def send(self, request: Request) -> Reply | Unsent:
         """Send a request. Returns Unsent if `request.not_after` had passed, or its gate did not open.

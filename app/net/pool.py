@@ -6,6 +6,7 @@ way to a socket from here. Raises `Broken` for any failure up to the end of the 
 
 import http.client
 import queue
+import re
 import ssl
 import threading
 from collections import OrderedDict
@@ -20,8 +21,10 @@ from app.net.connection import Endpoint, GuardedConnection, GuardedTlsConnection
 from app.net.decode import Response
 from app.net.dial import Dialler
 from app.net.exchange import Broken, Exchange, Origin, TooLate
-from app.net.sockets import tls_context
+from app.net.sockets import ONLY_HTTP2, has_name_for_openssl, tls_context
 
+# How HTTP/2 begins, whatever was asked: a SETTINGS frame (RFC 9113 3.4, 4.1, 6.5).
+_SETTINGS = re.compile("\\0\\0.\\x04\\0\\0\\0\\0\\0", re.DOTALL)
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -134,6 +137,7 @@ class Pools(urllib3.PoolManager):
         self._idle_s = idle_s
         self._origins_max = origins_max
         self._lock = threading.Lock()
+        self.protected: frozenset[Origin] = frozenset()  # origins that get credentials: no RSA key exchange with them
         self._contexts: dict[Any, ssl.SSLContext] = {}  # 30 ms to make each: when first needed
         self._by_origin: OrderedDict[tuple[Any, ...], Pool] = OrderedDict()
         self._swept_s = monotonic()
@@ -146,7 +150,7 @@ class Pools(urllib3.PoolManager):
             if (pool := self._by_origin.get(key)) is not None:
                 self._by_origin.move_to_end(key)
                 return pool
-            tls = self._tls(ca or (self._ca_file, None)) if origin[0] == "https" else None
+            tls = self._tls(origin, ca or (self._ca_file, None)) if origin[0] == "https" else None
             endpoint = Endpoint(origin=origin, dialler=self._dialler, tls=tls)
             pool = self._by_origin[key] = Pool(endpoint, self._idle_s)
             if len(self._by_origin) > self._origins_max:
@@ -155,10 +159,12 @@ class Pools(urllib3.PoolManager):
             oldest.idle.drop(monotonic())
         return pool
 
-    def _tls(self, ca: tuple[str | None, str | None]) -> ssl.SSLContext:
-        if ca not in self._contexts:
-            self._contexts[ca] = tls_context(*ca)
-        return self._contexts[ca]
+    def _tls(self, origin: Origin, ca: tuple[str | None, str | None]) -> ssl.SSLContext:
+        checks_name, forward_secret = has_name_for_openssl(origin[1]), origin in self.protected
+        key = (*ca, checks_name, forward_secret)
+        if key not in self._contexts:
+            self._contexts[key] = tls_context(*ca, checks_name=checks_name, forward_secret=forward_secret)
+        return self._contexts[key]
 
     def connection_from_host(
         self,
@@ -210,4 +216,6 @@ def _broken_by(error: Exception) -> Broken:
         return Broken(Failure.TIMEOUT, "the deadline passed before the headers were complete")
     if isinstance(error, OSError):  # RemoteDisconnected too, which is also an HTTPException
         return Broken(Failure.RESET, error.strerror or str(error))
+    if isinstance(error, http.client.BadStatusLine) and _SETTINGS.match(error.line):
+        return Broken(Failure.PROTOCOL, ONLY_HTTP2)
     return Broken(Failure.PROTOCOL, f"{type(error).__name__}: {error}")

@@ -20,7 +20,7 @@ HELD_S = 20.0  # a shared budget is held by a host for so long at most (app.craw
 LONGEST_REST_S = 86_400.0  # that a site asks for, or the breaker
 
 
-class Step(NamedTuple):
+class ClockStep(NamedTuple):
     """A step of the database's clock.   by_s: negative: back;   noted_at: what it was compared with"""
 
     by_s: float
@@ -32,7 +32,7 @@ def steady() -> dict[str, object]:
     return {"clock": clock_name(), "boot_s": monotonic(), "step_s": STEP_S, "drift": DRIFT}
 
 
-def look(tx: Connection) -> Step | None:
+def look(tx: Connection) -> ClockStep | None:
     """Compare the database's clock with ours. None: it is steady, which is noted."""
     sent = monotonic()
     row = db.run(tx, _sql["look"], {"machine": clock_name()}).one()
@@ -43,13 +43,13 @@ def look(tx: Connection) -> Step | None:
         return None
     by_s = step_s((row.now - row.at).total_seconds(), least_s=sent - row.boot_s, most_s=received - row.boot_s)
     if by_s:
-        return Step(by_s, row.at)
+        return ClockStep(by_s, row.at)
     if received - sent < QUICK_S and received - row.boot_s > NOTED_S:
         db.run(tx, _sql["note"], now)
     return None
 
 
-def accept(tx: Connection, step: Step, *, lease_s: float, gap_s: float) -> int | None:
+def accept(tx: Connection, step: ClockStep, *, lease_s: float, gap_s: float) -> int | None:
     """Move what hosts and shared budgets wait for, by the step. Returns how many hosts; None: another process just has.
 
     gap_s: the longest of a shared budget

@@ -99,8 +99,7 @@ def make_rig(
     figures: dict[str, Any],
 ) -> Iterator[MakeRig]:
     """make_rig(hosts, pages, delay_s, workers, beats, slots, **settings): a rig whose fleet runs.
-    addresses, names: of the web's hosts; env: of all of the fleet; road: how far away the web is; postgres: another
-    server than the tests'."""
+    addresses, names: of the web's hosts; env: of all of the fleet; road: how far away the web is."""
     rigs: list[Rig] = []
 
     def make(
@@ -115,16 +114,15 @@ def make_rig(
         names: Sequence[str] = (),
         env: Mapping[str, str] = NOTHING,
         road: Delays | None = None if IS_LONG else ROAD,
-        postgres: OwnPostgres = own_postgres,
         **settings: Any,
     ) -> Rig:
-        postgres.start()
+        own_postgres.start()
         own_valkey.start()
         folder = reachable_tmp / f"faults-{os.getpid()}-{request.node.name}-{len(rigs)}"
         folder.mkdir(mode=0o711)
         rig = Rig(
             folder,
-            postgres,
+            own_postgres,
             own_valkey,
             hosts=hosts,
             pages=pages,

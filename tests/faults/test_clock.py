@@ -1,10 +1,10 @@
-"""FT19 of docs/reliability.md: workers and a beat whose clocks are wrong, and jump; Postgres' clock is set."""
+"""FT19 of docs/reliability.md: workers and a beat whose clocks are wrong, and jump."""
 
 import os
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from email.utils import formatdate
 from pathlib import Path
 
@@ -12,9 +12,8 @@ import pytest
 
 from tests.faults.fleet import Child
 from tests.faults.kit import SLOTS, WARM, MakeRig, Rig
-from tests.faults.log_judge import TOLERANCE_S, see, short_pairs
+from tests.faults.log_judge import TOLERANCE_S
 from tests.faults.pace import at_most_s, quick_or_long
-from tests.faults.servers import OwnPostgres
 from tests.faults.web import ROOT, Line
 
 pytestmark = pytest.mark.faults
@@ -101,53 +100,6 @@ def test_ft19_clocks_are_wrong(make_rig: MakeRig, rng: random.Random, told: Call
     assert again
     assert rig.figures["too_early"] == 0
     assert rig.figures["after_date_s"] <= at_most_s(rig.pace.recovered_s)
-
-
-@pytest.mark.parametrize(
-    "steps_s",
-    [
-        pytest.param((100.0,), id="ahead"),
-        pytest.param((-100.0,), id="back"),
-        pytest.param((HOUR_S, -HOUR_S, 60.0), id="to and fro"),
-    ],
-)
-def test_ft19_postgres_clock_is_set(reachable_tmp: Path, make_rig: MakeRig, steps_s: Sequence[float]) -> None:
-    """Postgres' clock is set, such as after a sleep of its machine: no gap is too short, no host has two visitors, no
-    page is brought twice, and nothing waits for a clock that was set back."""
-    folder = reachable_tmp / f"clock-{len(steps_s)}-{steps_s[0]:.0f}"
-    folder.mkdir(mode=0o755)
-    clock = Clock(folder / "clock", 0.0)
-    clock.file.chmod(0o644)
-    with OwnPostgres(folder / "home", preloaded(clock)) as postgres:
-        rig = make_rig(
-            hosts=16, pages=quick_or_long(16, 200), delay_s=1.0, workers=0, beats=0, postgres=postgres, slots=16
-        )
-        rig.web.hold("/page-3.html", 1.0)
-        rig.start(workers=3, slots=16)
-        rig.seed()
-        shift_s = 0.0
-        for n, step_s in enumerate(steps_s, 1):
-            rig.until_share(0.7 * n / (len(steps_s) + 1))
-            rig.until(lambda: rig.web.in_flight(), "a request is under way")
-            shift_s += step_s
-            with rig.fault(f"Postgres' clock is set by {step_s:.0f} s"):
-                clock.set(shift_s)
-                clock.file.chmod(0o644)
-        rig.until_finished()
-        lines = rig.web.lines()
-        seen = see(lines, truth=rig.web.truth, delay_s=rig.pace.delay_s, faults=rig.faults)
-        rig.figures |= {
-            "requests": seen.requests,
-            "missed": seen.missed,
-            "repeats": seen.repeats,
-            "repeats_allowed": 0,
-            "gap_min_s": round(seen.gap_min_s, 3),
-            "recovered_s": round(seen.recovered_s, 1),
-        }
-        fenced = rig.sql("SELECT count(*) AS n FROM fetches WHERE fenced")[0]["n"]
-    assert not short_pairs(lines, rig.pace.delay_s, frozenset())
-    assert (seen.missed, seen.repeats, seen.concurrent, fenced) == (0, 0, 1, 0)
-    assert seen.recovered_s <= at_most_s(rig.pace.recovered_s)
 
 
 class Jumping:

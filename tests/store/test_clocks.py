@@ -21,7 +21,7 @@ NEAR_S = 1.5  # that the statements of a test may take, beside the hundreds of s
 DUE = {"polite_at": -8_000.0, "next_fetch_at": -8_000.0}  # before any of these steps
 
 
-def look(engine: Engine) -> clocks.Step | None:
+def look(engine: Engine) -> clocks.ClockStep | None:
     with db.transaction(engine) as tx:
         return clocks.look(tx)
 
