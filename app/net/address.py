@@ -76,7 +76,7 @@ _EMBEDDING = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/9
 NO_CONTACT = "is public and no contact is set; set TIPTOE_CONTACT to the mail address or page of whoever runs the crawl"
 
 
-class Judged(NamedTuple):
+class AddressesSorted(NamedTuple):
     """The addresses of a name.   allowed: those that may be contacted;   blocked: the others, and why"""
 
     allowed: list[str]
@@ -100,12 +100,12 @@ class Guard:
         """The registry entry that forbids the address, None when it may be contacted."""
         return self._remembered(address)
 
-    def sort_out(self, addresses: Sequence[str], *, require_contact: bool) -> Judged:
+    def sort_out(self, addresses: Sequence[str], *, require_contact: bool) -> AddressesSorted:
         """Sort the addresses of a name into those that may be contacted, in their order, and the others.
 
         require_contact: no contact is set: public addresses are among the others (promise I1)
         """
-        found = Judged([], [])
+        found = AddressesSorted([], [])
         for address in addresses:
             why = self.why(address)
             if why is None and require_contact and is_public(address):
