@@ -999,6 +999,15 @@ lineage = Table(
     "may lack what was written last.",
 )
 
+clocks = Table(
+    "clocks",
+    metadata,
+    Column("machine", Text, primary_key=True, comment="a machine's clock, until it boots again"),
+    Column("at", Time, nullable=False, comment="the database's time when it was last compared"),
+    Column("boot_s", Double, nullable=False, comment="that machine's seconds then"),
+    comment="The database's clock beside those of the machines that dispatch: a step shows as a difference.",
+)
+
 extractions = Table(
     "extractions",
     metadata,

@@ -49,7 +49,6 @@ def test_headers(site: HostileServer, sender: Replying) -> None:
     assert fields(site.heads[0]) == {
         "Host": f"{site.address}:{site.port}",
         "Accept": "text/html,text/plain;q=0.9",
-        "Accept-Language": "*",
         "Accept-Encoding": "gzip,deflate,br,zstd",
         **IDENTITY,
     }

@@ -5,7 +5,6 @@ Caches hold nothing that Postgres does not: dropping them costs time, never corr
 
 import random
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from app.archive.keeper import ArchiveKeeper
+from app.clock import monotonic
 from app.config import Settings
 from app.crawl.state.cap_estimates import FullHosts
 from app.crawl.state.ceiling import Ceiling
@@ -97,9 +97,9 @@ class Worker:
     handlers: Sequence[HandlerSpec] = ()
     credentialed: frozenset[Origin] = frozenset()
     counts: Counts = field(default_factory=Counts)
-    lines: Lines = field(default_factory=lambda: Lines(time.monotonic))
-    clock_tie: ClockTie = field(default_factory=lambda: ClockTie(time.monotonic))
-    monotonic: Callable[[], float] = time.monotonic
+    lines: Lines = field(default_factory=lambda: Lines(monotonic))
+    clock_tie: ClockTie = field(default_factory=lambda: ClockTie(monotonic))
+    monotonic: Callable[[], float] = monotonic
     stopping: threading.Event = field(default_factory=threading.Event)
     lineages: Lru[datetime, bool] = field(default_factory=lambda: Lru(1))
 
