@@ -6,6 +6,7 @@ An ASGI middleware, so that a new route cannot forget it. A request is refused u
     Host is not ours                      421   DNS rebinding: another site's name that points here
     PUBLIC                                pass  static files
     no viewer, but for POST /login        401   with the login form
+    a form that is too large              413   by its Content-Length, or by its fields; before it is parsed
     a POST that another site sent         403   by Sec-Fetch-Site and Origin
     a POST without its seat's token       403
     a POST by who may only read           403
@@ -17,6 +18,7 @@ import secrets
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlsplit
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -30,7 +32,7 @@ SESSION, SEAT = "tiptoe_session", "tiptoe_seat"
 HEALTH = ("/healthz", "/readyz")
 PUBLIC = (*HEALTH, "/static/")
 LOGIN, LOGOUT = "/login", "/logout"
-BODY_MOST = 1_000_000
+FORM_BYTES, LOGIN_BYTES, FIELDS_MOST = 1_000_000, 16_384, 100
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -95,7 +97,7 @@ class WebGuard:
             return 401, "Please log in."
         if method in _SAFE:
             return None
-        form = await _form(receive)
+        form = await _form(receive, headers, LOGIN_BYTES if path == LOGIN else FORM_BYTES)
         if form is None:
             return 413, "The form is too large."
         scope["form"] = form
@@ -136,18 +138,25 @@ def _cookies(header: str) -> dict[str, str]:
         return {}
 
 
-async def _form(receive: Receive) -> dict[str, str] | None:
-    """The fields of a form; None: too many octets. Raises ClientDisconnect: half a form may mean something else."""
-    body = b""
+async def _form(receive: Receive, headers: Headers, most: int) -> dict[str, str] | None:
+    """The fields of a form; None: too many octets or fields. Raises ClientDisconnect: half a form may mean another."""
+    if int(headers.get("content-length", "0")) > most:  # h11 has seen that it is a number, and that the body is as long
+        return None
+    body = bytearray()
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
         body += message.get("body", b"")
-        if len(body) > BODY_MOST:
-            return None
         if not message.get("more_body"):
-            return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
+            return await run_in_threadpool(_fields, bytes(body))
+
+
+def _fields(body: bytes) -> dict[str, str] | None:
+    try:
+        return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=FIELDS_MOST))
+    except ValueError:
+        return None
 
 
 def _with_headers(send: Send, seat: str) -> Send:

@@ -14,7 +14,9 @@ from starlette.applications import Starlette
 
 from app.config import Settings, load
 from app.local import dashboard
+from app.runtime.slow_clients import SlowClients
 from app.web.app import make_app
+from app.web.connection import WebConnection
 from app.web.serve import WebServer
 from tests.crawl.web import NETWORKS
 from tests.faults import waiting
@@ -72,10 +74,12 @@ def settings_of(database_url: str, **overrides: object) -> Settings:
 
 
 @contextmanager
-def served(engine: Engine, settings: Settings) -> Iterator[Browser]:
+def served(
+    engine: Engine, settings: Settings, *, clients: SlowClients[WebConnection] | None = None
+) -> Iterator[Browser]:
     """Serve until the block ends. Its socket listens from the start, so no request comes too early."""
     app = make_app(settings, engine)
-    server = WebServer(app)
+    server = WebServer(app, clients)
     with closing(dashboard.bound(settings)) as listening:
         port = listening.getsockname()[1]
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})

@@ -130,12 +130,10 @@ def test_viewers_who_come_all_at_once_are_not_more(watched: Browser) -> None:
     place = urlsplit(watched.url)
     asks = f"GET /stream HTTP/1.1\r\nHost: {place.netloc}\r\n\r\n".encode()
     with ExitStack() as open_:
-        viewers = [
-            open_.enter_context(socket.create_connection((place.hostname, place.port), timeout=30))
-            for _ in range(VIEWERS_MOST + 30)
-        ]
-        for viewer in viewers:
-            viewer.sendall(asks)
+        viewers = []
+        for _ in range(VIEWERS_MOST + 30):
+            viewers.append(open_.enter_context(socket.create_connection((place.hostname, place.port), timeout=30)))
+            viewers[-1].sendall(asks)
         answers = Counter(viewer.recv(12) for viewer in viewers)
     assert answers == {b"HTTP/1.1 200": VIEWERS_MOST, b"HTTP/1.1 503": 30}
 
