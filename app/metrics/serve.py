@@ -94,7 +94,7 @@ class _PageServer(ThreadingMixIn, WSGIServer):
         super().__init__(*given)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        self.clients.wait(request, client_address[0], time.monotonic() + self.clients.head_s)
+        self.clients.wait(request, client_address[0], time.monotonic(), self.clients.head_s)
         super().process_request(request, client_address)
 
     def service_actions(self) -> None:

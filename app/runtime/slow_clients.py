@@ -12,6 +12,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 WAITING_MOST: Final = 64
 CROWD_TIMES: Final = 4
+YOUNG_S: Final = 0.5  # what a client sent at once may not have been read before
 HEAD_S: Final = 10.0
 BODY_S: Final = 30.0  # of a form of 1 MB, over a slow line; and of an answer that nobody reads
 
@@ -20,6 +21,7 @@ _Connection = TypeVar("_Connection", bound=Hashable)
 
 class _Wait(NamedTuple):
     peer: str
+    since: float
     until: float
 
 
@@ -36,13 +38,13 @@ class SlowClients(Generic[_Connection]):
 
     @property
     def is_crowded(self) -> bool:
-        """Whether they are so many that the server should not wait for its next look at them."""
+        """Whether they are so many that not even the young may stay, nor should the server's next look be awaited."""
         return len(self._waits) > CROWD_TIMES * self._most
 
-    def wait(self, connection: _Connection, peer: str, until: float) -> None:
-        """Wait for this one from now on."""
+    def wait(self, connection: _Connection, peer: str, now: float, seconds: float) -> None:
+        """Wait for this one from now on, for so long at most."""
         self.forget(connection)
-        self._waits[connection] = _Wait(peer, until)
+        self._waits[connection] = _Wait(peer, now, now + seconds)
 
     def forget(self, connection: _Connection) -> bool:
         """Wait for it no longer: its request is whole, or it is closed. Returns whether it was waited for."""
@@ -53,20 +55,21 @@ class SlowClients(Generic[_Connection]):
         found = [each for each, wait in list(self._waits.items()) if wait.until <= now]
         for each in found:
             self.forget(each)
-        found += (beyond := self._beyond(list(self._waits.items())))
+        since = now if self.is_crowded else now - YOUNG_S
+        beyond = self._beyond([(each, wait) for each, wait in list(self._waits.items()) if wait.since <= since])
         for each in beyond:
             self.forget(each)
-        return found
+        return [*found, *beyond]
 
     def _beyond(self, waits: Sequence[tuple[_Connection, _Wait]]) -> list[_Connection]:
-        """The oldest of the address that has most of them, again and again until the rest is few enough."""
+        """The oldest of the address that has most of these, again and again until the rest of all is few enough."""
         of_peer: dict[str, deque[tuple[int, _Connection]]] = defaultdict(deque)
         for age, (each, wait) in enumerate(waits):
             of_peer[wait.peer].append((age, each))
         busiest = [(-len(of), of[0][0], peer) for peer, of in of_peer.items()]
         heapify(busiest)
         found = []
-        for _ in range(len(waits) - self._most):
+        for _ in range(min(len(self._waits) - self._most, len(waits))):
             of = of_peer[busiest[0][2]]
             found.append(of.popleft()[1])
             heapreplace(busiest, (-len(of), of[0][0] if of else 0, busiest[0][2]))

@@ -25,8 +25,7 @@ class WebConfig(uvicorn.Config):
         super().__init__(app, http=WebConnection, ws="none", **settings)
 
     def close_due(self, now: float) -> None:
-        """Close clients that had their time, and those beyond the number. What they have sent meanwhile is read first:
-        so it is not called for each connection that is made."""
+        """Close clients that had their time, and those beyond the number."""
         for each in self.clients.due(now):
             each.transport.abort()
 
@@ -83,8 +82,7 @@ class WebConnection(H11Protocol):
         if waits_for is None:
             clients.forget(self)
             return
-        until = self.loop.time() + (clients.head_s if waits_for == _HEAD else clients.body_s)
         peer = self.client[0] if self.client else ""
-        clients.wait(self, peer, until)
+        clients.wait(self, peer, self.loop.time(), clients.head_s if waits_for == _HEAD else clients.body_s)
         if clients.is_crowded:
             self.config.close_due(self.loop.time())

@@ -51,7 +51,7 @@ def serve(settings: Settings) -> None:
     assert settings.database_url is not None
     engine = db.connect(settings.database_url, pool_size=POOL, session_name="tiptoe web", may_spread=False)
     server = WebServer(make_app(settings, engine))
-    with closing(dashboard.bound(settings)) as listening:
+    with closing(dashboard.bound(settings)) as listening, dashboard.noted(settings):
         metrics.serve_beside(settings, engine)
         try:
             server.run(sockets=[listening])
