@@ -201,7 +201,9 @@ def _ask(worker: Worker, url: Url) -> Reply:
         raise InputError(f"url {url.text}", f"may not be fetched: its robots.txt cannot be had now; {rules.value}")
     if not may:
         decision = rules.judge(url)
-        raise InputError(f"url {url.text}", f"may not be fetched: line {decision.line} of robots.txt, {decision.rule}")
+        line = f"line {decision.line} of robots.txt, {decision.rule}"
+        why = "robots.txt is too costly to judge it by" if decision.is_too_costly else line
+        raise InputError(f"url {url.text}", f"may not be fetched: {why}")
     if sent is None:
         raise by_hand.not_now(visit, url)
     return sent[0]

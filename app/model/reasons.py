@@ -79,6 +79,7 @@ class Cause(StrEnum):
     """`urls.cause`: why a URL was refused or quarantined, or its page kept out of `pages`; `urls.detail` says more."""
 
     ROBOTS = "robots.txt"
+    TOO_COSTLY = "too_costly"  # robots.txt has so many patterns with stars that nobody knows what it says of this URL
     ROBOTS_OUT_OF_REACH = "robots.txt out of reach"
     ROBOTS_UNWRITABLE = "robots.txt cannot be written"
     NO_URL = "no URL of ours any more"

@@ -176,12 +176,12 @@ def forget(tx: Connection, *, host_id: int, key: bytes, crawl_id: int | None) ->
 
 def refused_of_host(
     tx: Connection, *, host_id: int, after: tuple[int, bytes], n: int
-) -> list[tuple[int, bytes, str, str | None]]:
-    """(crawl id, key, URL, as linked) of refused URLs: a page of n after the last (crawl id, key) of the page
+) -> list[tuple[int, bytes, str, str | None, str]]:
+    """(crawl id, key, URL, as linked, cause) of refused URLs: a page of n after the last (crawl id, key) of the page
     before."""
     where = {"host_id": host_id, "after_crawl": after[0], "after_key": after[1], "n": n}
     rows = db.run(tx, _sql["refused_of_host"], where)
-    return [(row.crawl_id, row.key, row.url, row.linked) for row in rows]
+    return [(row.crawl_id, row.key, row.url, row.linked, row.cause) for row in rows]
 
 
 def trapped_hosts(tx: Connection, crawl_id: int) -> list[int]:

@@ -207,7 +207,7 @@ WHERE host_id = :host_id AND key = :key AND (CAST(:crawl_id AS bigint) IS NULL O
 RETURNING crawl_id
 
 -- refused_of_host: URLs that robots.txt of an origin refuses, a page of them
-SELECT crawl_id, key, url, linked
+SELECT crawl_id, key, url, linked, cause
 FROM urls
 WHERE host_id = :host_id AND state = 'refused' AND cause <> 'trap' AND (crawl_id, key) > (:after_crawl, :after_key)
 ORDER BY crawl_id, key

@@ -66,8 +66,10 @@ def _by_rules(visit: Visit, due: Due, url: Url, rules: Robots) -> Url | Shut:
     decision = rules.judge(url) if not rules.permits(url) else None
     if decision is not None:
         visit.worker.known.forget(due.crawl_id, due.key)  # another form of it may be allowed
-        line = f"line {decision.line}: {decision.rule}"
-        conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.DISALLOWED, cause=Cause.ROBOTS, detail=line))
+        cause, line = Cause.ROBOTS, f"line {decision.line}: {decision.rule}"
+        if decision.is_too_costly:
+            cause, line = Cause.TOO_COSTLY, f"group {decision.group} of {url.origin}/robots.txt"
+        conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.DISALLOWED, cause=cause, detail=line))
         return Shut.DONE
     if due.honour_opt_outs and due.kind == RequestKind.PAGE:
         authorised = may_authenticate(visit.picked.scopes[due.crawl_id], url)

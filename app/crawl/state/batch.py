@@ -10,6 +10,7 @@ from app.model import Capture, Cause, Failure, Origin
 from app.policy.candidate import Candidate
 from app.policy.lifecycle import UrlState
 from app.policy.lifecycle_visit import BatchEvent, BatchState, batch_after
+from app.policy.robots import Work
 from app.store.budgets import Budget
 from app.store.fetches import Fetch
 from app.store.links import LinksRow
@@ -79,6 +80,7 @@ class Batch:
     unread: list[Unread] = field(default_factory=list)  # `app.crawl.page.later`
     readings: list[ReadDocument] = field(default_factory=list)
     links: int = 0  # of the readings
+    work: Work = field(default_factory=Work)  # that may still go into judging links by robots.txt
     named: dict[tuple[int, bytes], Candidate] = field(default_factory=dict)  # links of these, by crawl and form
     kept_out: list[Where] = field(default_factory=list)
     kept_links: list[LinksRow] = field(default_factory=list)
