@@ -21,7 +21,7 @@ from app.crawl.request import slots
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import CutOff, return_host, stay, take_up
-from app.errors import ArchiveStopped
+from app.errors import ArchiveStopped, TiptoeError, one_line
 from app.model import Cause, Outcome, Refusal, Url, VisitEnding
 from app.model.render import RenderEnding, RenderRefusal
 from app.policy import backoff
@@ -43,6 +43,7 @@ PROBLEM_S: Final = 60.0
 SLOW_STARTS_MOST: Final = 4  # two of each thread, of half a minute each
 BUSY_SHARE: Final = 0.2  # of its time, that a browser has at least where a script keeps its page from rest
 KEPT_OUT: Final = frozenset({Cause.NOINDEX, Cause.OPTED_OUT, Cause.SITE_OPTED_OUT})
+_WHY_CHARS: Final = 300
 _log = structlog.get_logger()
 
 
@@ -159,19 +160,16 @@ class RenderTurns:
                 retried(visit, taken, found.cause)
             case Rendering():
                 self.problem, self.slow_starts = None, 0
-                made = read_in(visit, due, url, taken, found)
-                if made is None:
-                    failed(visit, taken, "its document cannot be read")
-                elif ask.late and visit.worker.stopping.is_set():
-                    given_back(visit, taken, "its worker stopped", due_s=0.0)
-                elif (lacking := _lacking(taken, found, made.brought, late=ask.late)) is not None:
-                    retried(visit, taken, lacking, found, cached=ask.cached)
-                else:
-                    brought = judge(visit, due, url, taken, found, made)
-                    keep.keep(visit, due, url, taken, found, brought)  # first: without its record it is not the page
-                    take_in(visit, due, taken, found, made, brought)
-                    visit.picked.focus[due.crawl_id].rendered(url, brought.brought)
-                    ended(visit, taken, found, brought, cached=ask.cached)
+                mark, captures = visit.batch.mark(), len(visit.batch.captures)
+                try:
+                    _read(visit, taken, due, url, found, ask)
+                except (TiptoeError, OSError, MemoryError):  # ours: the page is not to blame
+                    raise
+                except Exception as error:  # noqa: BLE001  # whatever it is, its host is not to wait for it
+                    _log.exception("render.page_crashed")
+                    visit.batch.back_to(mark)
+                    del visit.batch.captures[captures:]
+                    failed(visit, taken, one_line(f"reading it raised {type(error).__name__}: {error}")[:_WHY_CHARS])
             case never:
                 assert_never(never)
 
@@ -190,6 +188,23 @@ class RenderTurns:
         self.slow_starts += problem.is_slowness
         if not problem.is_slowness or self.slow_starts >= SLOW_STARTS_MOST:
             self.problem = problem
+
+
+def _read(visit: Visit, taken: TakenRender, due: Due, url: Url, found: Rendering, ask: PageRequests) -> None:
+    """Read what the browser made of the page, and put it and its ending into the batch."""
+    made = read_in(visit, due, url, taken, found)
+    if made is None:
+        failed(visit, taken, "its document cannot be read")
+    elif ask.late and visit.worker.stopping.is_set():
+        given_back(visit, taken, "its worker stopped", due_s=0.0)
+    elif (lacking := _lacking(taken, found, made.brought, late=ask.late)) is not None:
+        retried(visit, taken, lacking, found, cached=ask.cached)
+    else:
+        brought = judge(visit, due, url, taken, found, made)
+        keep.keep(visit, due, url, taken, found, brought)  # first: without its record it is not the page
+        take_in(visit, due, taken, found, made, brought)
+        visit.picked.focus[due.crawl_id].rendered(url, brought.brought)
+        ended(visit, taken, found, brought, cached=ask.cached)
 
 
 def _take(visit: Visit) -> tuple[TakenRender, Due] | None:

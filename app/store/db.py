@@ -72,6 +72,7 @@ _ROLES = {
 _ZONE, _UTC = "TimeZone", frozenset({"UTC", "Etc/UTC", "GMT"})  # must hold, too; a package takes the machine's zone
 READ_ONLY = "25006"  # errcodes-appendix.html: read_only_sql_transaction
 DEADLOCK = "40P01"  # deadlock_detected
+TOO_LARGE = "54"  # class "program limit exceeded": a value that no index, jsonb or tsvector holds
 DEADLOCK_TRIES = 4
 _NAME = re.compile(r"^-- (\w+): .+$", re.MULTILINE)
 _BOUND = re.compile(r"(?<![:\w]):(\w+)(?!:)")  # :name, as SQLAlchemy's text() has it
@@ -233,19 +234,21 @@ def transaction(engine: Engine, *, by_statement: bool = False) -> Iterator[Conne
                 yield connection
     except (DBAPIError, psycopg.Error) as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
-        is_read_only = getattr(cause, "sqlstate", None) == READ_ONLY
+        sqlstate: str | None = getattr(cause, "sqlstate", None)
+        is_read_only = sqlstate == READ_ONLY
         if is_read_only:
             engine.dispose()  # it was demoted, say: the next connection finds who writes now
-        if getattr(cause, "sqlstate", None) == DEADLOCK:
+        if sqlstate == DEADLOCK:
             raise Deadlock(f"Postgres at {place(engine)}", _first_line(cause)) from error
+        is_too_large = (sqlstate or "").startswith(TOO_LARGE)
+        if is_too_large or isinstance(cause, psycopg.DataError | psycopg.IntegrityError):  # by the values to write
+            raise Unwritable(sqlstate, _first_line(cause)) from error
         is_lost = isinstance(error, DBAPIError) and error.connection_invalidated
         if isinstance(cause, psycopg.OperationalError) or is_lost or is_read_only:
             remedy = _first_line(cause)
             raise ServiceError(
                 f"Postgres at {place(engine)}", f"{remedy}; {_POOLER_REMEDY}" if _NO_OPTIONS in remedy else remedy
             ) from error
-        if isinstance(cause, psycopg.DataError | psycopg.IntegrityError):  # SQLSTATE 22 and 23: by the values to write
-            raise Unwritable(cause.sqlstate, _first_line(cause)) from error
         raise
 
 

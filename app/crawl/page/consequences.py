@@ -4,12 +4,13 @@ Failures of the URL or the host are in `app.crawl.page.failures`; `app.crawl.pag
 """
 
 from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
 from typing import assert_never
 
 from app.config import Settings
 from app.crawl.frontier import admit
-from app.crawl.page import failures, read, recrawls, sitemaps
+from app.crawl.page import failures, isolation, read, recrawls, sitemaps
 from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.request.learn import block, retry_after_s, soft_blocked
 from app.crawl.robots import obtain
@@ -34,7 +35,7 @@ def act_on_outcome(visit: Visit, attempt: Attempt) -> VisitEnding | None:
     if attempt.outcome is Outcome.UNCHANGED and attempt.due.outcome == Outcome.UNWANTED:
         attempt = replace(attempt, outcome=Outcome.UNWANTED)  # unchanged, and still no page
     note(visit, attempt)
-    return _by_outcome(visit, attempt)
+    return isolation.guarded(visit, attempt, partial(_by_outcome, visit, attempt))
 
 
 def note(visit: Visit, attempt: Attempt) -> None:

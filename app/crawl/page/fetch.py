@@ -7,6 +7,7 @@ A plain page of a host with a delay is read and archived later, with the batch (
 `fetch` returns None when the visit may go on, else how it ends. What becomes of the URL is in `app.policy.lifecycle`.
 """
 
+from functools import partial
 from typing import assert_never
 
 from app.crawl.page import archiving, gate, isolation, later, preferences, sitemaps
@@ -60,7 +61,7 @@ def _fetch(visit: Visit, due: Due, url: Url) -> VisitEnding | None:
         return None
     ending = act_on_outcome(visit, attempt)
     if ending is not VisitEnding.READERS_BUSY:  # it was not read, and is fetched again
-        archiving.archive_answer(visit, attempt)
+        isolation.guarded(visit, attempt, partial(archiving.archive_answer, visit, attempt))
     return ending
 
 

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from hashlib import sha256
 
+import structlog
+
 from app.crawl.frontier import admit
 from app.crawl.frontier.worth import FoundAt
 from app.crawl.page import isolation, preferences, recrawls, renders, sitemaps
@@ -24,6 +26,7 @@ from app.policy.url import Canon, in_encoding, is_skipped_extension
 from app.store.pages import PageRow
 from app.store.url_rows import Due
 
+_log = structlog.get_logger()
 _EMPTY = sha256(b"").digest()
 
 
@@ -122,12 +125,18 @@ def _labels(url: Url, document: Page) -> list[str]:
 def detect_languages(batch: Batch) -> None:
     """Detect the languages of the batch's pages that declare none.
 
-    One after another: between two fetches the model leaves the caches, and each takes three times as long.
+    One after another: between two fetches the model leaves the caches, and each takes three times as long. A text that
+    the model fails on has none.
     """
     for reading in batch.readings:
         row = reading.page
         if row is not None and row["main_text"] and row["language"] is None and row["language_detected"] is None:
-            row["language_detected"] = language.detect(row["main_text"])
+            try:
+                row["language_detected"] = language.detect(row["main_text"])
+            except (OSError, MemoryError):
+                raise
+            except Exception:  # noqa: BLE001  # of a library in C++: its page is read, and stays so
+                _log.exception("page.no_language", url=row["url"])
 
 
 def _language_of_unkept(document: Page, wished: Wishes) -> str | None:

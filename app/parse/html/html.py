@@ -17,6 +17,7 @@ from app.parse.html.survey import MAX_FIELD_CHARS, Survey
 from app.parse.html.text import fold
 from app.parse.html.tree import Element
 from app.parse.html.xhtml import _is_xhtml, _without_prefixes
+from app.words import scalar
 
 # Two styles, and the attribute (not aria-hidden, not type="hidden"). They begin with letters: that is searched fast.
 _DISPLAY_NONE = re.compile(rb"display\s*+:\s*+none")
@@ -109,7 +110,7 @@ def _texts(root: Element, survey: Survey, hidden: list[Element], content_languag
     main_text = text.main_text(root, hidden)
     evidence = {} if len(main_text) >= shell.LITTLE_TEXT_CHARS else shell.evidence(root)
     if article := shell_data.article(root) if ShellSign.DATA in evidence else "":
-        main_text, evidence = article[: text.MAX_TEXT_CHARS], {**evidence, ShellSign.ARTICLE: "JSON-LD"}
+        main_text, evidence = scalar(article[: text.MAX_TEXT_CHARS]), {**evidence, ShellSign.ARTICLE: "JSON-LD"}
     return _Texts(
         title=None if title is None else _field("".join(title.itertext()) if len(title) else title.text),
         description=_field(survey.description),
