@@ -36,8 +36,12 @@ FOLDERS = tuple(
     )
 )
 KINDS = ("headings", "code", "rows", "items")
-_MAINS = ("//*[@role='main']", "//main", "//div[contains(concat(' ', @class, ' '), ' body ')]", "//body")
-_AROUND = "descendant-or-self::*[self::nav or self::script or self::style or contains(@class, 'toc')" " or contains(@class, 'related')]"
+_MAINS = (
+    *("//*[@role='main']", "//main", "//div[contains(concat(' ', @class, ' '), ' body ')]"),
+    *("//*[@id='yui-main']", "//body"),  # the former is Django's
+)
+_AROUND = """descendant::*[self::nav or self::script or self::style or contains(@class, 'toc')
+    or contains(@class, 'related') or starts-with(@class, 'nav')]"""
 _SIGNS = "¶#§"
 _PROSE_CHARS = 40  # of an item outside links, for it to hold prose
 _LINKED = 0.5  # of a table's text, for it to be one of navigation
@@ -112,16 +116,26 @@ class Written:
         self.headings: Counter[str] = Counter()
         self.code: Counter[str] = Counter()
         self.rows: list[tuple[str, ...]] = []
-        self.words = _squeezed(text)
-        self.items: Counter[str] = Counter()
+        self.items: set[str] = set()
+        self.words = ""
         self._read(text)
 
     def _read(self, text: str) -> None:
         tokens = MarkdownIt("commonmark").enable("table").parse(text)
         row: list[str] = []
+        words: list[str] = []
+        is_first = False
         for token, after in pairwise([*tokens, *tokens[-1:]]):
             if token.type in ("fence", "code_block"):
                 self.code[_squeezed(token.content)] += 1
+                words.append(_squeezed(token.content))
+            elif token.type == "list_item_open":
+                is_first = True
+            elif token.type == "inline":
+                words.append(_shown(token.content))
+                if is_first:
+                    self.items.add(words[-1])
+                    is_first = False
             elif token.type == "heading_open":
                 self.headings[_shown(after.content)] += 1
             elif token.type in ("th_open", "td_open"):
@@ -129,8 +143,7 @@ class Written:
             elif token.type == "tr_close":
                 self.rows.append(tuple(row))
                 row = []
-            elif token.type == "list_item_open":
-                self.items[""] += 1
+        self.words = "".join(words)
 
 
 def _count(kind: str, wanted: Sequence[str], there: Counter[str], counted: Counted) -> None:
@@ -150,7 +163,7 @@ def _count_rows(main_part: Element, written: "Written", counted: Counted) -> Non
             continue
         for row in _rows(table):
             counted.wanted["rows"] += 1
-            cells = tuple(_words(cell) for cell in row)
+            cells = tuple(row)
             alike = [c for c in by_words.get("".join(sorted(filter(None, cells))), ()) if _stripped(c) == _stripped(cells) or there[c] > 0]
             exact = next((c for c in alike if _stripped(c) == _stripped(cells) and there[c] > 0), None)
             if exact is not None:
@@ -167,8 +180,9 @@ def _count_items(main_part: Element, written: "Written", counted: Counted) -> No
             continue
         items = [(item, words) for item in each.iterchildren("li") if (words := _own_words(item))]
         here = [words in written.words for _, words in items]
+        is_kept = sum(words in written.items for _, words in items) * 2 >= len(items)
         for (item, words), is_here in zip(items, here, strict=True):
-            if any(here) or len(_unlinked(item)) >= _PROSE_CHARS:
+            if is_kept or len(_unlinked(item)) >= _PROSE_CHARS:
                 counted.wanted["items"] += 1
                 counted.found["items"] += is_here
                 if not is_here:
@@ -183,8 +197,7 @@ def _main_part(body: bytes) -> Element | None:
     if found is None:
         return None
     for element in found.xpath(_AROUND):
-        if element is not found:
-            _drop(element)
+        _drop(element)
     for link in list(found.iter("a")):
         if (link.get("href") or "").startswith("#") and "".join(link.itertext()).strip() in _SIGNS:
             _drop(link)
@@ -218,14 +231,36 @@ def _is_layout(table: Element) -> bool:
     """Whether it is for the looks: one that holds blocks, or has one column, or stands in another."""
     if _is_within(table, "table") or table.xpath(".//table or .//h1 or .//h2 or .//h3 or .//pre or .//ul or .//ol or .//dl"):
         return True
-    return max((len(row) for row in _rows(table)), default=0) < 2
+    return max((sum(map(bool, row)) for row in _rows(table)), default=0) < 2
 
 
-def _rows(table: Element) -> Iterator[list[Element]]:
+def _rows(table: Element) -> Iterator[list[str]]:
+    """The words of each row's cells, "" where a cell of an earlier row or column reaches in."""
+    reaching: dict[int, int] = {}  # column: rows that a cell above still takes there
     for row in table.iter("tr"):
-        cells = [cell for cell in row if cell.tag in ("td", "th")]
-        if any(_words(cell) for cell in cells):
+        cells: list[str] = []
+        for cell in row:
+            if cell.tag in ("td", "th"):
+                _pad(cells, reaching)
+                wide, high = _span(cell, "colspan"), _span(cell, "rowspan")
+                for column in range(len(cells), len(cells) + wide):
+                    if high > 1:
+                        reaching[column] = high - 1
+                cells += [_words(cell), *[""] * (wide - 1)]
+        _pad(cells, reaching)
+        if any(cells):
             yield cells
+
+
+def _pad(cells: list[str], reaching: dict[int, int]) -> None:
+    while reaching.get(len(cells), 0):
+        reaching[len(cells)] -= 1
+        cells.append("")
+
+
+def _span(cell: Element, name: str) -> int:
+    written = (cell.get(name) or "").strip()
+    return max(1, min(int(written), 1000)) if written.isdecimal() else 1
 
 
 def _stripped(cells: Sequence[str]) -> tuple[str, ...]:
