@@ -15,7 +15,6 @@ from app.parse import charset
 from app.parse.html import prune, tree
 from app.parse.html.tree import Element
 
-_PERMALINKS = frozenset("¶#§🔗")
 _LINKS = (("a", "href"), ("img", "src"))
 
 
@@ -34,15 +33,23 @@ def of(html: bytes | str, base_url: str, content_type: str | None = None) -> str
     base = next((href for e in root.iter("base") if (href := e.get("href"))), "")
     content = prune.content_of(root)
     _tidy(content)
+    _bare(content)
     _resolve(content, _join(base_url, base))
     return _written(etree.tostring(content, method="html", encoding="unicode", with_tail=False))
 
 
 def _tidy(content: Element) -> None:
     """Remove what Markdown cannot show well: links of headings to themselves, pictures without words or in the URL."""
-    links = [a for a in content.iter("a") if (a.get("href") or "").startswith("#") and _words(a) in _PERMALINKS | {""}]
+    links = [a for a in content.iter("a") if (a.get("href") or "").startswith("#") and not _words(a)]
     prune.cut(links)
     prune.cut(i for i in list(content.iter("img")) if not i.get("alt") or (i.get("src") or "data:").startswith("data:"))
+
+
+def _bare(content: Element) -> None:
+    for element in content.iter():
+        for name in ("hidden", "style", "aria-hidden"):
+            if name in element.attrib:
+                del element.attrib[name]
 
 
 def _words(element: Element) -> str:

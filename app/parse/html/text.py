@@ -30,17 +30,14 @@ def main_text(root: Element, hidden: Sequence[Element] = ()) -> str:
     """
     hide(hidden)
     found = blocks.of(root)
-    if text := _joined(found, content.kept(found)):
-        return text
-    everything = blocks.of(root, with_boilerplate=True)
-    return _joined(everything, [True] * len(everything.tags))
+    return _joined(found, content.kept(found))
 
 
 def hide(hidden: Sequence[Element]) -> None:
     """Rename hidden elements to a tag that is left out."""
     for element in hidden:
         if element.tag not in _DOCUMENT:
-            element.tag = "nav"
+            element.tag = blocks.HIDDEN
 
 
 def _joined(found: Blocks, keep: Sequence[bool]) -> str:
