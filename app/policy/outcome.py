@@ -6,6 +6,7 @@ It does not decide the URL's next state: `lifecycle` does.
 from http import HTTPStatus
 
 from app.model import Failure, Header, Outcome, Reply
+from app.policy import media_type
 
 _BY_STATUS: dict[int, Outcome] = {
     HTTPStatus.UNAUTHORIZED: Outcome.UNAUTHORISED,
@@ -48,8 +49,10 @@ def classify(reply: Reply, *, conditional: bool) -> Outcome:
 
 def why_unwanted(reply: Reply) -> str:
     """Reason why a 2xx is unwanted, for a person: `application/pdf is not read`."""
-    media_type = (reply.header(Header.CONTENT_TYPE) or "").partition(";")[0].partition(",")[0].strip().lower()
-    return "it has no body" if reply.body_read else f"{media_type[:_TYPE_SHOWN]} is not read"
+    if reply.body_read:
+        return "it has no body"
+    named = media_type.declared(reply.header(Header.CONTENT_TYPE))[:_TYPE_SHOWN]
+    return f"{named or 'what names no media type, and looks like neither a page nor a text,'} is not read"
 
 
 def is_host_trouble(outcome: Outcome) -> bool:

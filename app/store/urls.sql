@@ -90,7 +90,7 @@ SET state = r.state, attempts = r.attempts, network_failures = r.network_failure
     change_shape = r.change_shape, change_s = r.change_s, etag = r.etag, last_modified = r.last_modified,
     body_sha256 = decode(r.body_sha256, 'hex'), text_sha256 = decode(r.text_sha256, 'hex'),
     status = r.status, outcome = r.outcome, cause = r.cause, detail = r.detail, directives = r.directives,
-    opt_out = r.opt_out, alias_of = r.alias_of,
+    opt_out = r.opt_out, alias_of = r.alias_of, kind = coalesce(r.kind, u.kind),
     url = coalesce(r.sends, u.url), linked = CASE WHEN r.sends IS NULL THEN u.linked END,
     fetched_at = CASE WHEN r.fetched THEN clock_timestamp() ELSE u.fetched_at END,
     changed_at = CASE WHEN r.changed THEN clock_timestamp() ELSE u.changed_at END
@@ -99,7 +99,7 @@ FROM json_to_recordset(CAST(:rows AS json)) AS r (
     server_failures smallint, parse_failures smallint, retrying boolean, score real, due_s double precision,
     interval_s double precision, change_shape real, change_s real, etag text, last_modified text, body_sha256 text,
     text_sha256 text, status smallint, outcome text, cause text, detail text, directives text, opt_out text,
-    alias_of text, fetched boolean, changed boolean, sends text)
+    alias_of text, fetched boolean, changed boolean, sends text, kind text)
 WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex')
   AND CASE u.state WHEN 'queued' THEN true END
 

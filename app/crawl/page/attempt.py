@@ -6,7 +6,7 @@ from typing import BinaryIO, NamedTuple
 from app.crawl.page.preferences import Wishes
 from app.crawl.state.batch import Batch
 from app.crawl.state.picked import Picked
-from app.model import Cause, Header, Outcome, Reply, Request, Url
+from app.model import Cause, Header, Outcome, Reply, Request, RequestKind, Url
 from app.policy.focus.change_rate import ChangeRate
 from app.policy.lifecycle import UrlEvent, UrlState, url_after
 from app.store.fetches import Fetch
@@ -91,6 +91,8 @@ def conclude(batch: Batch, picked: Picked, due: Due, end: Conclusion) -> None:
     row = _result(due, end)
     if end.sends is not None:
         row["sends"] = end.sends
+    if due.kind == RequestKind.SITEMAP:
+        row["kind"] = due.kind  # it may have been asked for as a page
     batch.results.append(row)
     if due.fetched_at is None and end.event is not UrlEvent.REQUEUED:
         batch.left += 1

@@ -8,6 +8,7 @@ constant memory, and a crash repeats at most one file.
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 from itertools import islice
@@ -73,6 +74,10 @@ def read(visit: Visit, attempt: Attempt, body: BinaryIO) -> VisitEnding | None:
     Raises LeaseLost.
     """
     due = attempt.due
+    if attempt.reply.truncated and attempt.request.kind is RequestKind.PAGE:
+        # A seed that turned out to be one, and is longer than a page may be: it is asked for again, as what it is.
+        conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.REQUEUED, replace(attempt, is_unread=True)))
+        return None
     digest = _digest(body)
     reading = isolation.sitemap(visit.worker, visit.lease, attempt, body)
     if not isinstance(reading, SitemapReading | Listing):
