@@ -129,14 +129,14 @@ FROM due
 WHERE urls.host_id = due.host_id AND urls.crawl_id = due.crawl_id AND urls.key = due.key AND urls.state = 'resting'
 RETURNING urls.host_id
 
--- promote_recrawls: in crawls that keep fresh, queue due pages, and gone ones for a rare check
+-- promote_recrawls: in crawls that keep fresh, queue due pages, gone ones for a rare check, and aliases by a canonical
 WITH due AS MATERIALIZED (
     SELECT ready.host_id, ready.crawl_id, ready.key
     FROM crawls AS c
     CROSS JOIN LATERAL (
         SELECT u.host_id, u.crawl_id, u.key
         FROM urls AS u
-        WHERE u.crawl_id = c.id AND u.state IN ('resting', 'gone') AND u.due_at <= statement_timestamp()
+        WHERE u.crawl_id = c.id AND u.state IN ('resting', 'gone', 'alias') AND u.due_at <= statement_timestamp()
         ORDER BY u.due_at
         LIMIT :n
         FOR UPDATE SKIP LOCKED
@@ -146,7 +146,7 @@ WITH due AS MATERIALIZED (
 UPDATE urls SET state = 'queued', due_at = NULL, retrying = false
 FROM due
 WHERE urls.host_id = due.host_id AND urls.crawl_id = due.crawl_id AND urls.key = due.key
-  AND urls.state IN ('resting', 'gone')
+  AND urls.state IN ('resting', 'gone', 'alias')
 RETURNING urls.host_id
 
 -- round_of_hosts: the number of a crawl's URLs for the next round, by host, and the floor of those that are deferred

@@ -20,6 +20,7 @@ from app.model import Header, Origin, Outcome, Refusal, Reply, Request, RequestK
 from app.policy import backoff, robots
 from app.policy.host import queue_for, registrable_domain
 from app.policy.hours import Hours
+from app.policy.outcome import classify, is_no_news
 from app.policy.robots import Availability
 from app.policy.url import Canon
 from app.store import db, host_rows, hosts
@@ -55,7 +56,8 @@ def url_of(canon: Canon, origin: Origin) -> Url:
 def follow(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot) -> RobotsAnswer | None:
     """Send the request and follow redirects, each hop at its own host's pace. Returns None if the slot had passed, and
     nothing was sent.   known: the file so far, for its validators."""
-    has_copy = known is not None and known.body_sha256 is not None
+    # After trouble it is asked for whole: a server may not understand its own validators.
+    has_copy = known is not None and known.body_sha256 is not None and known.unreachable_from is None
     request = Request(
         url=url.text,
         kind=RequestKind.ROBOTS,
@@ -70,6 +72,9 @@ def follow(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot) -> Robo
         return None
     archive.keep_rules(visit, first, is_known=known is not None)
     answer = RobotsAnswer(reply=first)
+    request = request._replace(etag=None, last_modified=None)
+    if has_copy and is_no_news(first, classify(first, conditional=True)):
+        answer = _hop(visit, url, request, first)
     seen = {url.key}
     for _ in range(HOPS):
         target = _target(visit.worker.canon, url, answer.reply)
@@ -79,7 +84,7 @@ def follow(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot) -> Robo
             return replace(answer, is_circle=True)
         seen.add(target.key)
         url = target
-        answer = _hop(visit, url, request._replace(url=url.text, etag=None, last_modified=None), answer.reply)
+        answer = _hop(visit, url, request._replace(url=url.text), answer.reply)
     return answer
 
 
@@ -160,7 +165,9 @@ def _hop(visit: Visit, url: Url, request: Request, before: Reply) -> RobotsAnswe
         if own is not None:
             archive.keep_rules(visit, own, is_known=True)
             return RobotsAnswer(reply=own)
-        why = "its redirect cannot be followed at this host's delay"
+        is_redirect = classify(before, conditional=True) is Outcome.REDIRECT
+        what = "its redirect cannot be followed" if is_redirect else "it cannot be asked for without validators"
+        why = f"{what} at this host's delay"
     else:
         reply, free_s = _send_elsewhere(visit, url, request)
         if reply is not None:
