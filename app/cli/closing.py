@@ -3,6 +3,7 @@
 Each fits 80 columns, but for a long name, path or URL.
 """
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ class Summary:
     """Result of a crawl.
 
     redirects  folders that came into the scope
+    elsewhere  pages of other sites that seeds redirect to, which were fetched alone
     refused    URLs that were admitted, and refused since
     unopened   of pages that wait for a browser: how many, and why; none: none waits
     paused     hosts that an operator paused, with URLs queued; one more than is told of
@@ -33,6 +35,7 @@ class Summary:
 
     totals: "Totals"
     redirects: Sequence[str] = ()
+    elsewhere: Sequence[str] = ()
     refused: "Sequence[RefusedUrls]" = ()
     unopened: Sequence[str] = ()
     paused: Sequence[str] = ()
@@ -68,6 +71,11 @@ def lines(
         yield from (f"  {folder}" for folder in redirects[:MOST_TOLD])
         if len(redirects) > MOST_TOLD:
             yield f"  and {counted(len(redirects) - MOST_TOLD, 'other')}"
+    if summary.elsewhere:
+        yield "seeds redirect to another site, of which that page alone was fetched; to crawl it:"
+        yield from (f"  {command} crawl {shlex.quote(url)}" for url in summary.elsewhere[:MOST_TOLD])
+        if len(summary.elsewhere) > MOST_TOLD:
+            yield f"  and {counted(len(summary.elsewhere) - MOST_TOLD, 'other')}"
     if summary.uncompared:
         yield f"{counted(summary.uncompared, 'page')} yet to be compared with others: run the same command again"
     yield f"data: {data_dir}"

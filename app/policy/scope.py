@@ -32,7 +32,7 @@ class Scope:
 
     kind       which of the next three counts
     hosts      hostnames of the seeds; for DOMAIN, those that their redirects led to
-    domains    registrable domains of the seeds; the hostname itself where there is none
+    domains    registrable domains of the seeds, whatever the kind; the hostname itself where there is none
     prefixes   starts of canonical URLs, each ending in "/"
     include    searched in the canonical URL; one must match, unless there are none
     exclude    searched in the canonical URL; none may match
@@ -77,14 +77,22 @@ def scope_of(
 def taken_in(scope: Scope, source: Url, target: Url) -> str | None:
     """The folder that a seed's redirect from `source` to `target` adds to the scope; None: it adds none.
 
-    It counts as its host, for PREFIX as itself. Within one origin a prefix stays as narrow as it was asked for.
-    Nothing is added beyond MOST_TAKEN_IN.
+    It counts as its host, for PREFIX as itself. Within one origin a prefix stays as narrow as it was asked for. Another
+    site is not added (`leads_away`), and nothing beyond MOST_TAKEN_IN.
     """
-    if scope.redirects >= MOST_TAKEN_IN:
+    if scope.redirects >= MOST_TAKEN_IN or leads_away(scope, target.host):
         return None
     if _within(scope, target) or (scope.kind is ScopeKind.PREFIX and source.origin == target.origin):
         return None
     return _prefix(target)
+
+
+def leads_away(scope: Scope, host: str) -> bool:
+    """Whether the host is of another site than every seed: not of the registrable domain of one, and not in the scope.
+
+    Where a seed's redirect leads there, that page is fetched alone.
+    """
+    return scope.kind is not ScopeKind.ANY and host not in scope.hosts and _domain(host) not in scope.domains
 
 
 def widened(scope: Scope, folders: Sequence[str]) -> Scope:
@@ -101,15 +109,16 @@ def host_of_folder(folder: str) -> str:
     return authority[: authority.index("]") + 1] if "]" in authority else authority.partition(":")[0]
 
 
-def judge(scope: Scope, url: Url, depth: int, *, is_link: bool = False) -> Refusal | None:
-    """The reason why a URL is not admitted, None when it is. depth: links from a seed.
+def judge(scope: Scope, url: Url, depth: int, *, is_link: bool = False, hops: int = 0) -> Refusal | None:
+    """The reason why a URL is not admitted, None when it is. depth: links from a seed.   hops: redirects after that
 
     The first of EXTENSION, SCOPE, EXCLUDED, DEPTH. A seed (depth 0), and its redirect's target, is exempt from all but
-    SCOPE: somebody asked for it.   is_link: not a seed, though as near: patterns hold.
+    SCOPE: somebody asked for it. So is a page of another site that a seed redirects to: it is fetched, and alone.
+    is_link: not a seed, though as near: patterns hold.
     """
     if depth > 0 and is_skipped_extension(url.target):
         return Refusal.EXTENSION
-    if not _within(scope, url):
+    if not _within(scope, url) and not (depth == 0 and hops > 0 and leads_away(scope, url.host)):
         return Refusal.SCOPE
     if (depth > 0 or is_link) and not _is_picked(scope, url.text):
         return Refusal.EXCLUDED

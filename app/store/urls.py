@@ -229,6 +229,11 @@ def seed_urls(tx: Connection, crawl_id: int) -> list[str]:
     return list(tx.execute(_sql["seed_urls"], {"crawl_id": crawl_id}).scalars())
 
 
+def led_to(tx: Connection, *, crawl_id: int, n: int) -> list[str]:
+    """URLs that redirects of a crawl's seeds led to, in the end."""
+    return list(tx.execute(_sql["led_to"], {"crawl_id": crawl_id, "n": n}).scalars())
+
+
 def retry_failed(tx: Connection, crawl_id: int) -> list[int]:
     """Queue quarantined URLs again. Returns the host of each."""
     return list(tx.execute(_sql["retry_failed"], {"crawl_id": crawl_id}).scalars())

@@ -265,6 +265,12 @@ WHERE crawl_id = :crawl_id AND depth = 0 AND found_on IS NULL
 ORDER BY id
 LIMIT :n
 
+-- led_to: where redirects of a crawl's seeds led, in the end
+SELECT url FROM urls
+WHERE crawl_id = :crawl_id AND depth = 0 AND hops > 0 AND state <> 'alias' AND kind = 'page'
+ORDER BY id
+LIMIT :n
+
 -- seed_urls: the seeds of a crawl, all of them
 SELECT url FROM urls WHERE crawl_id = :crawl_id AND depth = 0 AND found_on IS NULL
 

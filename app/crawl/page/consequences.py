@@ -194,10 +194,8 @@ def _settled(visit: Visit, attempt: Attempt) -> None:
     due, settings = attempt.due, visit.worker.settings
     if attempt.outcome is Outcome.UNWANTED and due.fetched_at is None:
         visit.picked.focus[due.crawl_id].brought_nothing(attempt.url)
-    empty = is_empty(attempt.reply)
-    why = _why_unwanted(attempt)
-    end = Conclusion(UrlEvent.SETTLED, attempt, due_s=settings.recrawl_max_s, detail=why, whole=empty)
-    if empty and due.kind == RequestKind.PAGE and due.text_sha256 not in {None, NOTHING}:
+    end = Conclusion(UrlEvent.SETTLED, attempt, due_s=settings.recrawl_max_s, detail=_why_unwanted(attempt))
+    if due.kind == RequestKind.PAGE and due.text_sha256 not in {None, NOTHING} and is_empty(attempt.reply):
         end = _emptied(visit, end)
     conclude(visit.batch, visit.picked, due, end)
 
@@ -206,7 +204,7 @@ def _emptied(visit: Visit, end: Conclusion) -> Conclusion:
     """A page whose text we have has no body, and was asked for whole: its text is kept until it has none again, in
     another round. Its body's digest says which of the two this is."""
     assert end.attempt is not None
-    due = end.attempt.due
+    due, end = end.attempt.due, end._replace(whole=True)
     if due.body_sha256 != NOTHING:
         soon_s = visit.worker.settings.recrawl_base_s
         return end._replace(due_s=soon_s, body_sha256=NOTHING, detail=EMPTY_ONCE)

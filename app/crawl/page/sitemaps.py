@@ -31,7 +31,7 @@ from app.policy import lastmod
 from app.policy.candidate import Candidate, in_front
 from app.policy.host import registrable_domain
 from app.policy.lifecycle import UrlEvent
-from app.policy.scope import Scope, ScopeKind
+from app.policy.scope import Scope, ScopeKind, leads_away
 from app.policy.url import Canon
 from app.runtime.reader import Listing
 from app.store import db, hosts, sitemaps, suppressions
@@ -50,7 +50,8 @@ def discover(worker: Worker, origins: HostOrigins, picked: Picked, batch: Batch,
     if due.sitemaps == "none" or (due.crawl_id, origin) in origins.discovered:
         return
     origins.discovered.add((due.crawl_id, origin))
-    if due.depth > 0 and not _is_named(picked.scopes[due.crawl_id], origin.host):
+    scope = picked.scopes[due.crawl_id]
+    if (due.depth > 0 and not _is_named(scope, origin.host)) or leads_away(scope, origin.host):
         return
     file = origins.robots[origin]
     declared = file.rules.sitemaps if file.rules is not None else ()

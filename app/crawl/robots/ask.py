@@ -56,8 +56,7 @@ def url_of(canon: Canon, origin: Origin) -> Url:
 def follow(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot) -> RobotsAnswer | None:
     """Send the request and follow redirects, each hop at its own host's pace. Returns None if the slot had passed, and
     nothing was sent.   known: the file so far, for its validators."""
-    # After trouble it is asked for whole: a server may not understand its own validators.
-    has_copy = known is not None and known.body_sha256 is not None and known.unreachable_from is None
+    has_copy = known is not None and known.body_sha256 is not None and not _is_deaf(known)
     request = Request(
         url=url.text,
         kind=RequestKind.ROBOTS,
@@ -86,6 +85,11 @@ def follow(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot) -> Robo
         url = target
         answer = _hop(visit, url, request._replace(url=url.text), answer.reply)
     return answer
+
+
+def _is_deaf(known: RobotsFile) -> bool:
+    """Whether the server did not understand its own validators, and could not be asked without them at once."""
+    return known.unreachable_from is not None and known.status is not None and known.status < 500
 
 
 def judge(worker: Worker, lease: Lease, answer: RobotsAnswer, known: RobotsFile | None) -> Fetched:
