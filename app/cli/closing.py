@@ -72,7 +72,7 @@ def lines(
         if len(redirects) > MOST_TOLD:
             yield f"  and {counted(len(redirects) - MOST_TOLD, 'other')}"
     if summary.elsewhere:
-        yield "seeds redirect to another site, of which that page alone was fetched; to crawl it:"
+        yield "fetched alone, because seeds redirect to another site; to crawl that site:"
         yield from (f"  {command} crawl {shlex.quote(url)}" for url in summary.elsewhere[:MOST_TOLD])
         if len(summary.elsewhere) > MOST_TOLD:
             yield f"  and {counted(len(summary.elsewhere) - MOST_TOLD, 'other')}"

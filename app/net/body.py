@@ -110,7 +110,7 @@ def _has_coding(raw: Response) -> bool:
 
 
 def _beginning(raw: Response, request: Request, limit: int) -> bytes | None:
-    """As much of the body as it takes to tell its type; None where it is of none that is wanted."""
+    """Read as much of the body as it takes to tell its type. None: it is of no type that is wanted."""
     if request.wanted_types is None:
         return b""
     field = raw.fields.get(Header.CONTENT_TYPE)

@@ -146,8 +146,10 @@ def is_wanted(essence: str, wanted: tuple[str, ...]) -> bool:
 
 
 def is_listing(body: bytes) -> bool:
-    """Whether a document begins like a feed or a sitemap, whatever its type: by its root element, or as lines that are
-    URLs and nothing else. It may be in gzip."""
+    """Whether a document begins like a feed or a sitemap, whatever its type.
+
+    XML is one by its root element, a text by its lines, if all are URLs. It may be in gzip.
+    """
     head = body[:SEEN_BYTES]
     if head.startswith(_GZIP):
         try:

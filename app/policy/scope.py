@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from typing import assert_never
 
 from app.errors import InputError
@@ -32,12 +33,13 @@ class Scope:
 
     kind       which of the next three counts
     hosts      hostnames of the seeds; for DOMAIN, those that their redirects led to
-    domains    registrable domains of the seeds, whatever the kind; the hostname itself where there is none
+    domains    registrable domains of the seeds; the hostname itself where there is none
     prefixes   starts of canonical URLs, each ending in "/"
     include    searched in the canonical URL; one must match, unless there are none
     exclude    searched in the canonical URL; none may match
     max_depth  links from a seed, None for no limit
     redirects  how many entries redirects of seeds added
+    seeds      hostnames of the seeds, or their domains, whatever the kind: the sites that the crawl is about
     """
 
     kind: ScopeKind
@@ -48,6 +50,7 @@ class Scope:
     exclude: tuple[re.Pattern[str], ...]
     max_depth: int | None
     redirects: int = 0
+    seeds: frozenset[str] = frozenset()
 
 
 def scope_of(
@@ -71,6 +74,7 @@ def scope_of(
         include=tuple(_pattern("include", text) for text in include),
         exclude=tuple(_pattern("exclude", text) for text in exclude),
         max_depth=max_depth,
+        seeds=frozenset(seed.host for seed in seeds),
     )
 
 
@@ -80,7 +84,8 @@ def taken_in(scope: Scope, source: Url, target: Url) -> str | None:
     It counts as its host, for PREFIX as itself. Within one origin a prefix stays as narrow as it was asked for. Another
     site is not added (`leads_away`), and nothing beyond MOST_TAKEN_IN.
     """
-    if scope.redirects >= MOST_TAKEN_IN or leads_away(scope, target.host):
+    is_near = _domain(source.host) == _domain(target.host) and _within(scope, source)
+    if scope.redirects >= MOST_TAKEN_IN or (not is_near and leads_away(scope, target.host)):
         return None
     if _within(scope, target) or (scope.kind is ScopeKind.PREFIX and source.origin == target.origin):
         return None
@@ -92,7 +97,14 @@ def leads_away(scope: Scope, host: str) -> bool:
 
     Where a seed's redirect leads there, that page is fetched alone.
     """
-    return scope.kind is not ScopeKind.ANY and host not in scope.hosts and _domain(host) not in scope.domains
+    if scope.kind is ScopeKind.ANY or host in scope.hosts:
+        return False
+    return _domain(host) not in _sites(scope.seeds)
+
+
+@lru_cache(maxsize=64)  # seeds can be many, and the scope is made anew for each redirect that comes into it
+def _sites(hosts: frozenset[str]) -> frozenset[str]:
+    return frozenset(map(_domain, hosts))
 
 
 def widened(scope: Scope, folders: Sequence[str]) -> Scope:

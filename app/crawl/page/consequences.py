@@ -51,8 +51,10 @@ def note(visit: Visit, attempt: Attempt) -> None:
 
 
 def _is_asked_again(attempt: Attempt) -> bool:
-    """Whether its answer says nothing of the document, and a second request may: without validators where these were
-    not understood, else over a new connection, once (408, 421, 425)."""
+    """Whether its answer says nothing of the document, and a second request may.
+
+    That one has no validators where these were not understood; after a 408, 421 or 425 its connection is new.
+    """
     if attempt.is_conditional and is_no_news(attempt.reply, attempt.outcome):
         return True
     return attempt.reply.status in TRANSIENT and not attempt.due.network_failures
@@ -201,8 +203,10 @@ def _settled(visit: Visit, attempt: Attempt) -> None:
 
 
 def _emptied(visit: Visit, end: Conclusion) -> Conclusion:
-    """A page whose text we have has no body, and was asked for whole: its text is kept until it has none again, in
-    another round. Its body's digest says which of the two this is."""
+    """Keep the text of a page that has no body, though it was asked for whole, until it has none in another round.
+
+    The digest of its last body says which of the two this is.
+    """
     assert end.attempt is not None
     due, end = end.attempt.due, end._replace(whole=True)
     if due.body_sha256 != NOTHING:
