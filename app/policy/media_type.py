@@ -19,7 +19,7 @@ XHTML: Final = "application/xhtml+xml"
 TEXT: Final = "text/plain"
 OCTETS: Final = "application/octet-stream"
 
-SEEN_BYTES: Final = 64 * 1024  # of a document, to find its root element; the standard sniffs 1,445
+SEEN_BYTES: Final = 64 * 1024  # of a document, to find its root element, or its first tag behind blank lines
 _SNIFFED_BYTES: Final = 1445  # MIME Sniffing, "read the resource header"
 _FIELD_CHARS: Final = 4096  # of a header field: a longer one is no list of types
 _USUAL_CHARS: Final = 100
@@ -113,7 +113,7 @@ def charset_of(field: str | None) -> str | None:
 def octets_to_see(field: str | None) -> int:
     """How many octets of the body `of` needs at most."""
     essence = declared(field)
-    return _SNIFFED_BYTES if not essence else SEEN_BYTES if _is_xml(essence) else 0
+    return SEEN_BYTES if not essence or _is_xml(essence) else 0
 
 
 def of(field: str | None, body: bytes) -> str:
