@@ -178,6 +178,9 @@ def _end_of_seed(row: Row) -> str:
         again = "again " if ending else ""
         because = _paused(row) or resting_words(row) or (f"it ended as {ending} last" if ending else _delayed(row))
         return f"{url} was not fetched {again}yet" + (f": {because}" if because else "")
+    if row["format"] is not None:
+        listed = counted(row["entries"], "entry", "entries")
+        return f"{url} was read as a sitemap ({row['format']}, {listed}), and no page came of it"
     return f"{url} ended as {ending}"
 
 

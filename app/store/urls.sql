@@ -282,9 +282,9 @@ WHERE crawl_id = :crawl_id AND state = 'quarantined'
 RETURNING host_id
 
 -- ends_of_seeds: the states of a crawl's seeds and of their redirects' targets, the last of each chain first
--- With their total, the reason why a redirect was not followed, and why their host rests or their origin may not be
--- fetched from.
-SELECT u.url, u.state, u.status, u.outcome, u.cause, u.detail, u.alias_of, s.reason, h.name AS host,
+-- With their total, what a feed or a sitemap listed, the reason why a redirect was not followed, and why their host rests
+-- or their origin may not be fetched from.
+SELECT u.url, m.format, m.entries, u.state, u.status, u.outcome, u.cause, u.detail, u.alias_of, s.reason, h.name AS host,
        h.state = 'paused' OR h.pause_requested AS is_paused, h.polite_at, clock_timestamp() AS now,
        CASE WHEN r.since IS NOT NULL THEN :out_of_reach
             WHEN h.blocked_until > clock_timestamp() OR h.next_fetch_at > greatest(clock_timestamp(), h.polite_at)
@@ -304,7 +304,9 @@ LEFT JOIN LATERAL (
           || CASE WHEN (robots.scheme, robots.port) IN (('http', 80), ('https', 443))
                    THEN '' ELSE ':' || robots.port END
 ) AS r ON true
-WHERE u.crawl_id = :crawl_id AND u.depth = 0 AND u.kind = 'page' AND (u.state <> 'alias' OR s.reason IS NOT NULL)
+LEFT JOIN sitemaps AS m ON m.host_id = u.host_id AND m.crawl_id = u.crawl_id AND m.key = u.key AND u.kind = 'sitemap'
+WHERE u.crawl_id = :crawl_id AND u.depth = 0 AND (u.kind = 'page' OR u.found_on IS NULL)
+  AND (u.state <> 'alias' OR s.reason IS NOT NULL)
 ORDER BY u.hops DESC, u.id
 LIMIT :n
 

@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from app.admin import crawls
+from app.admin import crawls, report
 from app.crawl.state.worker import Worker
 from tests.crawl.loop import run, start
 from tests.crawl.page.test_sitemaps import index, kinds, urlset
@@ -120,6 +120,15 @@ def test_seeds_of_every_form_of_sitemap(worker: Worker, site: Site) -> None:
         "sitemap": ["/atom", "/index.xml", "/map.gz", "/map.txt", "/map.xml"],
     }
     assert len(site.pages_asked) == len(set(site.pages_asked))
+
+
+def test_a_feed_of_another_site_says_that_no_page_came_of_it(worker: Worker, site: Site) -> None:
+    site.pages["/feed"] = typed("text/xml", rss("http://elsewhere.test/a"))
+    start(worker, site.url("/feed"))
+    run(worker)
+    assert report.report(worker.engine, "c").why_nothing == (
+        f"{site.url('/feed')} was read as a sitemap (rss, 1 entry), and no page came of it"
+    )
 
 
 def test_a_feed_that_a_page_links_to_is_no_page(worker: Worker, site: Site) -> None:
