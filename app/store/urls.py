@@ -240,8 +240,8 @@ def retry_failed(tx: Connection, crawl_id: int) -> list[int]:
 
 
 def ends_of_seeds(tx: Connection, *, crawl_id: int, n: int) -> list[dict[str, Any]]:
-    """url, format, entries, state, status, outcome, cause, detail, alias_of, reason, host, is_paused, resting_because, resting_detail,
-    total; without aliases of another row.
+    """url, format, entries, state, status, outcome, cause, detail, alias_of, reason, host, is_paused, resting_because,
+    resting_detail, total; without aliases of another row.
     """
     where = {"crawl_id": crawl_id, "n": n, "out_of_reach": RestReason.ROBOTS_OUT_OF_REACH}
     return [dict(row) for row in tx.execute(_sql["ends_of_seeds"], where).mappings()]

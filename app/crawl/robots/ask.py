@@ -20,7 +20,7 @@ from app.model import Header, Origin, Outcome, Refusal, Reply, Request, RequestK
 from app.policy import backoff, robots
 from app.policy.host import queue_for, registrable_domain
 from app.policy.hours import Hours
-from app.policy.outcome import classify, is_no_news
+from app.policy.outcome import TRANSIENT, classify, is_no_news
 from app.policy.robots import Availability
 from app.policy.url import Canon
 from app.store import db, host_rows, hosts
@@ -72,8 +72,8 @@ def follow(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot) -> Robo
     archive.keep_rules(visit, first, is_known=known is not None)
     answer = RobotsAnswer(reply=first)
     request = request._replace(etag=None, last_modified=None)
-    if has_copy and is_no_news(first, classify(first, conditional=True)):
-        answer = _hop(visit, url, request, first)
+    if first.status in TRANSIENT or (has_copy and is_no_news(first, classify(first, conditional=True))):
+        answer = _hop(visit, url, request._replace(fresh=True), first)
     seen = {url.key}
     for _ in range(HOPS):
         target = _target(visit.worker.canon, url, answer.reply)
@@ -88,7 +88,7 @@ def follow(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot) -> Robo
 
 
 def _is_deaf(known: RobotsFile) -> bool:
-    """Whether the server did not understand its own validators, and could not be asked without them at once."""
+    """Whether the server did not understand its own validators, and could not be asked once more without them."""
     return known.unreachable_from is not None and known.status is not None and known.status < 500
 
 
@@ -170,7 +170,7 @@ def _hop(visit: Visit, url: Url, request: Request, before: Reply) -> RobotsAnswe
             archive.keep_rules(visit, own, is_known=True)
             return RobotsAnswer(reply=own)
         is_redirect = classify(before, conditional=True) is Outcome.REDIRECT
-        what = "its redirect cannot be followed" if is_redirect else "it cannot be asked for without validators"
+        what = "its redirect cannot be followed" if is_redirect else "it cannot be asked for once more"
         why = f"{what} at this host's delay"
     else:
         reply, free_s = _send_elsewhere(visit, url, request)

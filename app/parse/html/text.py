@@ -13,6 +13,7 @@ MAX_TEXT_CHARS = 200_000
 _HIDING_STYLE = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
 _DOCUMENT = ("html", "body")
 _NO_WORDS = frozenset({"a", "head", "title", "script", "style", "noscript", "template"})
+_BESIDE = frozenset({"nav", "menu", "ul", "ol", "aside", "footer", "dialog", "navigation", "menubar"})  # tags and roles
 _LEVELS = 3  # of hidden elements within each other that are weighed
 
 
@@ -50,10 +51,15 @@ def _shown_later(root: Element) -> list[Element]:
     links = list(root.iter("a"))
     if not links:
         return []
-    above = [e for e in links[len(links) // 2].iterancestors() if _is_hidden(e)][-_LEVELS:]
+    above = [e for e in links[len(links) // 2].iterancestors() if _is_hidden(e) and not _is_beside(e)][-_LEVELS:]
     holders = [e for e in above if 2 * sum(1 for _ in e.iter("a")) > len(links)]
     words = _words_outside_links(root) if holders else 0
     return [e for e in holders if 2 * _words_outside_links(e) > words]
+
+
+def _is_beside(element: Element) -> bool:
+    """Whether it says that it is a menu, a list or a dialog, not a page."""
+    return element.tag in _BESIDE or (element.get("role") or "").strip().lower() in _BESIDE
 
 
 def _words_outside_links(top: Element) -> int:

@@ -74,6 +74,15 @@ def test_an_answer_to_validators_that_is_no_news_is_asked_for_whole(worker: Work
     ] == [1, 1, 2]
 
 
+def test_a_server_that_fails_at_validators_is_retried_without(worker: Worker, site: Site) -> None:
+    site.pages["/"] = validated(Answer(status=500))
+    start(worker, site.url())
+    run(worker)
+    again(worker)
+    assert asked(site) == [("/", False), ("/", True), ("/", False)]
+    assert url(worker.engine, site.url())["outcome"] == "page"
+
+
 # status of an answer to validators, what comes of the URL
 NEWS = [(404, "not_found"), (410, "gone"), (403, "forbidden"), (401, "unauthorised")]
 
@@ -188,6 +197,18 @@ def test_robots_txt_that_does_not_understand_its_validators_is_asked_for_whole(
     run(worker)
     assert [hit.headers["If-None-Match"] for hit in site.log if hit.path == "/robots.txt"] == [None, '"1"', None]
     assert "/no" not in site.paths
+
+
+@pytest.mark.parametrize("status", [408, 421, 425])
+def test_robots_txt_that_is_refused_for_a_moment_is_asked_for_once_more(
+    worker: Worker, site: Site, status: int
+) -> None:
+    answers = [Answer(status=status), Answer(body=b"User-agent: *\nDisallow: /no")]
+    site.robots = lambda _: answers.pop(0)
+    site.pages |= {"/": html("/no", "/a"), "/a": html(), "/no": html()}
+    start(worker, site.url())
+    run(worker)
+    assert site.paths == ["/robots.txt", "/robots.txt", "/", "/a"]
 
 
 def test_a_wrong_canonical_is_looked_at_again_when_it_is_due(worker: Worker, site: Site) -> None:

@@ -140,6 +140,8 @@ LINKS = "<li><a href=x>a boat</a>" * 9
         (f"<ul hidden>{LINKS}</ul><p>{WORDS}<a href=x>y</a>", [True] * 9 + [False]),
         (f"<noscript>{WORDS * 9}</noscript><div hidden>{WORDS}{LINKS}</div>", [False] * 9),
         (f"<ul hidden>{LINKS}</ul>", [True] * 9),
+        (f"<nav hidden>{WORDS}{LINKS}</nav><p>Boats", [True] * 9),
+        (f"<div role=Menu hidden>{WORDS}{LINKS}</div><p>Boats", [True] * 9),
         ("<my-card><template shadowrootmode=open><a href=x>y</a></template></my-card>", [False]),
     ],
 )
