@@ -66,7 +66,8 @@ class Request(NamedTuple):
     last_modified   sent as If-Modified-Since, verbatim, when not None
     wanted_types    media types (lower-case, no parameters, "text/*" allowed) whose body is read; the body of any other
                     2xx type is not read and the connection is closed. None: read any type
-                    max_body_bytes  cap on decoded body bytes; the rest is not read and `Reply.truncated` is set
+    or_listing      a feed or a sitemap is read, too, whatever its type
+    max_body_bytes  cap on decoded body bytes; the rest is not read and `Reply.truncated` is set
     deadline_s      seconds from start to the last byte, DNS and connecting included
     sink            the decoded body of a 2xx is written there, and not kept in Reply.body
     keeps_coded     a body that has a content-coding is kept in Reply.coded as it was received, too
@@ -85,6 +86,7 @@ class Request(NamedTuple):
     etag: str | None = None
     last_modified: str | None = None
     wanted_types: tuple[str, ...] | None = None
+    or_listing: bool = False
     max_body_bytes: int = 1024 * 1024
     deadline_s: float = 30.0
     sink: BinaryIO | None = None

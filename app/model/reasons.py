@@ -101,6 +101,7 @@ class Cause(StrEnum):
     NOINDEX = "kept out of pages: noindex"
     OPTED_OUT = "kept out of pages: it opts out of text and data mining"
     SITE_OPTED_OUT = "kept out of pages: its site opts out of text and data mining"
+    EMPTY = "kept out of pages: it has no body"
     OTHER = "other"  # in the words of an earlier version
 
 

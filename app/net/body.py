@@ -14,6 +14,7 @@ from app.model.fetch import Failure, Header, Request
 from app.net import decode
 from app.net.exchange import Broken
 from app.net.head import Head
+from app.policy import media_type
 
 CHUNK_BYTES = 64 * 1024
 SPOOL_BYTES = 1024 * 1024  # a coded body of a sink stays in memory up to here
@@ -154,16 +155,19 @@ def _too_late() -> Broken:
 def read(raw: Response, request: Request) -> Body:
     """Read the body up to its limit. Afterwards the connection is back in its pool, or closed."""
     good = 200 <= raw.status < 300
-    if good and not _wanted(raw.fields.get(Header.CONTENT_TYPE), request.wanted_types):
-        raw.close()
-        return Body(read=False)
     limit = request.max_body_bytes if good else min(request.max_body_bytes, ERROR_BODY_BYTES)
     body = Body()
     chunks: list[bytes] = []
     sink = request.sink if good else None
     coded = _Coded(raw, into_file=sink is not None) if request.keeps_coded and _has_coding(raw) else None
     try:
-        body.truncated = _read_into(chunks.append if sink is None else sink.write, raw, limit)
+        beginning = _beginning(raw, request, limit) if good else b""
+        if beginning is None:
+            raw.close()
+            return Body(read=False)
+        keep = chunks.append if sink is None else sink.write
+        keep(beginning)
+        body.truncated = _read_into(keep, raw, limit - len(beginning))
         if not body.truncated and not raw.is_decoded_whole:
             body.failure, body.detail = Failure.CUT, f"{raw.fields.get('content-encoding')} stream is cut"
     except Broken as broken:
@@ -215,8 +219,23 @@ def _has_coding(raw: Response) -> bool:
     return raw.fields.get("content-encoding", "identity").strip().lower() not in {"", "identity"}
 
 
-def _wanted(content_type: str | None, wanted_types: tuple[str, ...] | None) -> bool:
-    media_type = (content_type or "").partition(";")[0].partition(",")[0].strip().lower()
-    if wanted_types is None or not media_type:
-        return True
-    return media_type in wanted_types or media_type.partition("/")[0] + "/*" in wanted_types
+def _beginning(raw: Response, request: Request, limit: int) -> bytes | None:
+    """Read as much of the body as it takes to tell its type. None: it is of no type that is wanted."""
+    if request.wanted_types is None:
+        return b""
+    field = raw.fields.get(Header.CONTENT_TYPE)
+    most = min(media_type.SEEN_BYTES if request.or_listing else media_type.octets_to_see(field), limit)
+    chunks: list[bytes] = []
+    if most:
+        _read_into(chunks.append, raw, most - 1)
+    seen = b"".join(chunks)
+    if media_type.is_wanted(media_type.of(field, seen), request.wanted_types):
+        return seen
+    return seen if request.or_listing and media_type.is_listing(seen) else None
+
+
+def _innermost(error: BaseException) -> str:
+    """The original error, without the layers that wrapped it."""
+    while (cause := error.__cause__) is not None:
+        error = cause
+    return f"{type(error).__name__}: {error}"

@@ -13,7 +13,9 @@ import re
 from functools import lru_cache
 
 import charset_normalizer
-from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, read_bom, to_unicode
+from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encoding, to_unicode
+
+from app.policy import media_type
 
 # https://encoding.spec.whatwg.org/#names-and-labels, by the names that w3lib resolves the labels to.
 ENCODINGS = frozenset(
@@ -75,7 +77,7 @@ _FALLBACK = "cp1252"  # the standard's default for most locales; decodes nearly 
 # Cyrillic.
 _CANDIDATES = ["cp1252", "cp1251", "iso8859_2", "shift_jis", "euc_jp", "gb18030", "big5", "euc_kr"]
 _DETECTED = {"iso8859_2": "iso8859-2", "shift_jis": "cp932", "big5": "big5hkscs", "euc_kr": "cp949"}
-_USUAL_TYPE_CHARS = 100
+_LABEL_CHARS = 100
 _SAMPLE_BYTES = 4096  # 0.1-3 ms to detect; more text changes the verdict seldom
 _MIN_FOREIGN_BYTES = 12  # below this the statistics guess: "café" alone is taken for Cyrillic
 _HIGH = bytes(range(0x80, 0x100))
@@ -124,19 +126,18 @@ def _is_good(body: bytes, encoding: str) -> bool:
 
 
 def _from_header(content_type: str | None) -> str | None:
-    if content_type is not None and len(content_type) > _USUAL_TYPE_CHARS:
-        return _of_type(content_type)
-    return _of_usual_type(content_type)
+    label = media_type.charset_of(content_type)
+    if label is None or len(label) > _LABEL_CHARS:
+        return None
+    return _of_label(label)
 
 
-def _of_type(content_type: str | None) -> str | None:
-    encoding: str | None = http_content_type_encoding(content_type)
+@lru_cache(maxsize=256)
+def _of_label(label: str) -> str | None:
+    encoding: str | None = resolve_encoding(label)
     if encoding == "utf-16":
         return "utf-16-le"
     return encoding if encoding in ENCODINGS else None
-
-
-_of_usual_type = lru_cache(maxsize=256)(_of_type)
 
 
 def _from_document(body: bytes) -> str | None:

@@ -14,6 +14,7 @@ from app.extras import to_install
 from app.parse import charset
 from app.parse.html import prune, tree
 from app.parse.html.tree import Element
+from app.policy import media_type
 
 _LINKS = (("a", "href"), ("img", "src"))
 
@@ -23,9 +24,11 @@ def of(html: bytes | str, base_url: str, content_type: str | None = None) -> str
 
     html          bytes in whatever encoding they declare, or text
     base_url      the URL of the page; its <base href> is respected
-    content_type  value of the header, for its charset
+    content_type  value of the header; a text that is no HTML, such as text/markdown, is returned as it stands
     Raises InputError where html-to-markdown is not installed.
     """
+    if isinstance(html, bytes) and media_type.is_text(media_type.of(content_type, html)):
+        return charset.decode(html, content_type)[0].strip()
     markup = html.encode("utf-8", "replace") if isinstance(html, str) else charset.to_utf8(html, content_type)[0]
     root = tree.grow(markup)
     if root is None:

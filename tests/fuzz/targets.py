@@ -88,6 +88,7 @@ _EVERY = (
         max_len=4096,
     ),
     _target(pages.encoded, "app.parse.charset", "w3lib.encoding"),
+    _target(pages.typed, "app.policy.media_type", "app.parse.charset", max_len=512),
     _target(
         sitemaps.sitemap,
         "app.parse.sitemap.sitemap",

@@ -82,7 +82,7 @@ def test_ours_a_body_left_unread_is_unwanted() -> None:
     ("content_type", "body_read", "why"),
     [
         ("Application/PDF; charset=x", False, "application/pdf is not read"),
-        ("image/png, text/html", False, "image/png is not read"),
+        ("text/html, image/png", False, "image/png is not read"),
         ("x/" + "y" * 500, False, "x/" + "y" * 98 + " is not read"),
         ("application/pdf", True, "it has no body"),
     ],

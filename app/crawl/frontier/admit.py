@@ -145,7 +145,7 @@ def candidates(
         )
         if stands or (form != key and known.has(crawl_id, form)):
             continue
-        refusal = judge(scope, url, place.depth, is_link=place.hops == 0)
+        refusal = judge(scope, url, place.depth, is_link=place.hops == 0, hops=place.hops)
         if refusal is None:
             if named is not None and (before := named.get((crawl_id, form))) is not None:
                 found.append(_again(finder, before, place))
@@ -167,7 +167,8 @@ def candidates(
 def redirected(visit: Visit, due: Due, source: Url, target: Url) -> list[Candidate]:
     """Where a redirect leads: of the same kind, judged as a link would be; a sitemap may lie outside the scope.
 
-    Where a seed leads, by its own chain of redirects, comes into the scope; the settle writes that down first.
+    Where a seed leads within its site, by its own chain of redirects, comes into the scope; the settle writes that down
+    first. A page of another site does not: it is fetched alone.
     """
     if due.kind == _PAGE:
         if due.depth == 0:  # the seeds and their chains alone

@@ -39,7 +39,8 @@ def of_url(
         conclude(batch, picked, due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.FAILED, detail=detail))
     else:
         rest_s = backoff.url_retry_s(attempt.attempts, worker.rng)
-        conclude(batch, picked, due, Conclusion(UrlEvent.FAILED, attempt, due_s=rest_s))
+        whole = attempt.outcome is Outcome.SERVER_ERROR  # its validators may be what it failed at
+        conclude(batch, picked, due, Conclusion(UrlEvent.FAILED, attempt, due_s=rest_s, whole=whole))
 
 
 def of_host(visit: Visit, attempt: Attempt) -> VisitEnding:

@@ -8,6 +8,7 @@ A plain page of a host with a delay is read and archived later, with the batch (
 """
 
 from functools import partial
+from io import BytesIO
 from typing import assert_never
 
 from app.crawl.page import archiving, gate, isolation, later, preferences, sitemaps
@@ -18,8 +19,9 @@ from app.crawl.request import archive, send, slots
 from app.crawl.request.fetch_log import Sending
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Visit
-from app.model import Request, RequestKind, Url, VisitEnding
+from app.model import Outcome, Request, RequestKind, Url, VisitEnding
 from app.parse.html.html import MEDIA_TYPES
+from app.policy import media_type
 from app.policy.scope import may_authenticate
 from app.store.url_rows import Due
 
@@ -77,6 +79,7 @@ def _send(visit: Visit, slot: Slot, due: Due, url: Url, attempts: int, *, isolat
         etag=None if whole else due.etag,
         last_modified=None if whole else due.last_modified,
         wanted_types=MEDIA_TYPES if is_page else None,
+        or_listing=is_page and due.depth == 0,
         max_body_bytes=settings.max_body_bytes if is_page else sitemaps.MAX_BYTES,
         deadline_s=settings.request_deadline_s,
         sink=sink,
@@ -89,6 +92,8 @@ def _send(visit: Visit, slot: Slot, due: Due, url: Url, attempts: int, *, isolat
     if sent is None:
         return None
     reply, outcome, digest = sent
+    if request.or_listing and outcome is Outcome.PAGE and media_type.is_listing(reply.body):
+        due, sink = due._replace(kind=RequestKind.SITEMAP), BytesIO(reply.body)
     tally = visit.batch.tally(due.crawl_id)
     tally.fetches += 1
     tally.bytes += reply.wire_bytes

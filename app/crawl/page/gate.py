@@ -43,7 +43,7 @@ def check(visit: Visit, due: Due) -> Url | Shut:
         why = url if isinstance(url, Refusal) else "no scope"
         conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.EXHAUSTED, cause=Cause.NO_URL, detail=why))
         return Shut.DONE
-    refusal = judge(scope, url, due.depth) if due.kind == RequestKind.PAGE else None
+    refusal = judge(scope, url, due.depth, hops=due.hops) if due.kind == RequestKind.PAGE else None
     if refusal is not None:
         end = Conclusion(UrlEvent.EXHAUSTED, cause=Cause.OUT_OF_SCOPE, detail=refusal)
         conclude(visit.batch, visit.picked, due, end)

@@ -81,7 +81,7 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     end = Conclusion(
         UrlEvent.ALIASED if home else UrlEvent.SETTLED,
         attempt,
-        due_s=None if home else following.due_s,
+        due_s=following.due_s,  # of an alias, too: its canonical may be wrong, and mended later
         interval_s=following.interval_s,
         belief=following.belief,
         text_sha256=text_sha256,

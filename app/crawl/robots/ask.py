@@ -20,6 +20,7 @@ from app.model import Header, Origin, Outcome, Refusal, Reply, Request, RequestK
 from app.policy import backoff, robots
 from app.policy.host import queue_for, registrable_domain
 from app.policy.hours import Hours
+from app.policy.outcome import TRANSIENT, classify, is_no_news
 from app.policy.robots import Availability
 from app.policy.url import Canon
 from app.store import db, host_rows, hosts
@@ -55,7 +56,7 @@ def url_of(canon: Canon, origin: Origin) -> Url:
 def follow(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot, *, authorised: bool) -> RobotsAnswer | None:
     """Send the request and follow redirects, each hop at its own host's pace. Returns None if the slot had passed, and
     nothing was sent.   known: the file so far, for its validators;   authorised: as in Request, within the origin"""
-    has_copy = known is not None and known.body_sha256 is not None
+    has_copy = known is not None and known.body_sha256 is not None and not _is_deaf(known)
     request = Request(
         url=url.text,
         kind=RequestKind.ROBOTS,
@@ -71,6 +72,9 @@ def follow(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot, *, auth
         return None
     archive.keep_rules(visit, first, is_known=known is not None)
     answer = RobotsAnswer(reply=first)
+    request = request._replace(etag=None, last_modified=None)
+    if first.status in TRANSIENT or (has_copy and is_no_news(first, classify(first, conditional=True))):
+        answer = _hop(visit, url, request._replace(fresh=True), first)
     seen = {url.key}
     for _ in range(HOPS):
         target = _target(visit.worker.canon, url, answer.reply)
@@ -81,9 +85,13 @@ def follow(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot, *, auth
         seen.add(target.key)
         authorised = authorised and target.origin == url.origin
         url = target
-        hop = request._replace(url=url.text, etag=None, last_modified=None, authorised=authorised)
-        answer = _hop(visit, url, hop, answer.reply)
+        answer = _hop(visit, url, request._replace(url=url.text, authorised=authorised), answer.reply)
     return answer
+
+
+def _is_deaf(known: RobotsFile) -> bool:
+    """Whether the server did not understand its own validators, and could not be asked once more without them."""
+    return known.unreachable_from is not None and known.status is not None and known.status < 500
 
 
 def judge(worker: Worker, lease: Lease, answer: RobotsAnswer, known: RobotsFile | None) -> Fetched:
@@ -163,7 +171,9 @@ def _hop(visit: Visit, url: Url, request: Request, before: Reply) -> RobotsAnswe
         if own is not None:
             archive.keep_rules(visit, own, is_known=True)
             return RobotsAnswer(reply=own)
-        why = "its redirect cannot be followed at this host's delay"
+        is_redirect = classify(before, conditional=True) is Outcome.REDIRECT
+        what = "its redirect cannot be followed" if is_redirect else "it cannot be asked for once more"
+        why = f"{what} at this host's delay"
     else:
         reply, free_s = _send_elsewhere(visit, url, request)
         if reply is not None:

@@ -143,12 +143,14 @@ def _without(blocks: Blocks, scoped: list[bool], within: range, rules: int) -> l
             keep[n] = False
         elif not sizes[n] or headed[n] or prose[n] > half or (tables and tables.get(n) == _INSIDE):
             continue
-        elif by_name and tags[parents[n]] == "header" and not prose[n] and not _holds_heading(blocks, n):
-            keep[n] = False
-        elif by_name and names[n] and _is_named_around(blocks, n, sizes[n] > most):
+        elif (by_name and tags[parents[n]] == "header" and not prose[n] and not _holds_heading(blocks, n)) or (
+            by_name and names[n] and _is_named_around(blocks, n, sizes[n] > most)
+        ):
             keep[n] = False
         elif links[n] and tags[n] in _BOXES and not _is_part(blocks, n):
-            keep[n] = not ((rules & _DENSE and _is_dense(blocks, n, tables)) or (rules & _CARDS and _is_cards(blocks, n)))
+            keep[n] = not (
+                (rules & _DENSE and _is_dense(blocks, n, tables)) or (rules & _CARDS and _is_cards(blocks, n))
+            )
     return keep
 
 
@@ -216,10 +218,12 @@ def _tables(blocks: Blocks) -> dict[int, int]:
                 rows[above] = rows.get(above, 0) + 1
         if above is not None and tag in _LAYOUT:
             layout.add(above)
-    data = {t for t in around.values() if t not in layout and (t in headed or (rows.get(t, 0) >= 2 and cells.get(t, 0) >= 2 * rows[t]))}
-    return {
-        n: _INSIDE if n != table else _HEADED if n in headed else 0 for n, table in around.items() if table in data
+    data = {
+        t
+        for t in around.values()
+        if t not in layout and (t in headed or (rows.get(t, 0) >= 2 and cells.get(t, 0) >= 2 * rows[t]))
     }
+    return {n: _INSIDE if n != table else _HEADED if n in headed else 0 for n, table in around.items() if table in data}
 
 
 def _is_named_around(blocks: Blocks, n: int, is_most: bool) -> bool:
@@ -228,7 +232,9 @@ def _is_named_around(blocks: Blocks, n: int, is_most: bool) -> bool:
     said = by_class
     if by_id > by_class and blocks.tags[n] not in HEADINGS and not _is_slug(blocks, n, anchor):
         said = by_id
-    return said == _SURE or (said == _PERHAPS and not is_most and blocks.prose[n] < _PART_PROSE and not blocks.titles[n])
+    return said == _SURE or (
+        said == _PERHAPS and not is_most and blocks.prose[n] < _PART_PROSE and not blocks.titles[n]
+    )
 
 
 def _is_slug(blocks: Blocks, n: int, anchor: str) -> bool:

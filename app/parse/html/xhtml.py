@@ -8,10 +8,6 @@ _PREFIX = re.compile(rb"""xmlns:([A-Za-z_][\w.-]*)\s*=\s*["']http://www\.w3\.org
 _PREFIXED = re.compile(rb"<(/?+)([A-Za-z_][\w.-]*+):")
 
 
-def _is_xhtml(content_type: str | None) -> bool:
-    return content_type is not None and content_type.partition(";")[0].strip().lower() == "application/xhtml+xml"
-
-
 def _without_prefixes(markup: bytes) -> bytes:
     """Turn `<h:a>` into `<a>`, where `h` is bound to XHTML. Linear in the markup."""
     prefixes = {found[1] for found in _PREFIX.finditer(markup)}
