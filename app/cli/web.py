@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli.database import open_database
+from app.cli.database import May, open_database
 from app.cli.out import AsJson, answer, done, say, show_json
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def web(
     from app.local import dashboard
     from app.local.children import interruptible
 
-    with interruptible(), open_database() as (settings, _):
+    with interruptible(), open_database(May.CREATE) as (settings, _):
         assert settings.database_url is not None
         check(settings)
         try:

@@ -31,6 +31,7 @@ from app.errors import ServiceError, SettingError
 POLL_S = 0.02
 PATIENCE_S = 120.0  # for another command to finish its start, or a server its stop
 TELL_AFTER_S = 2.0
+MAKES_IT = "name the home of a crawl with --home, or make one with `tiptoe crawl URL…`"
 
 Log = Callable[[str], None]
 
@@ -78,6 +79,13 @@ class Home:
             yield
         finally:
             os.close(lock)
+
+
+def find_home(path: Path) -> Home:
+    """The folder, which must be there. Raises SettingError naming the path and the remedy."""
+    if not path.is_dir():
+        raise SettingError(f"TIPTOE_HOME={str(path)!r}", f"there is no such folder; {MAKES_IT}")
+    return open_home(path)
 
 
 def open_home(path: Path) -> Home:
