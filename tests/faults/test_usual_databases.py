@@ -7,7 +7,7 @@ ends in a traceback.
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
@@ -17,20 +17,12 @@ from psycopg import sql
 from app.local.home import open_home
 from app.local.services import Services
 from tests.cli.conftest import Ran, run
+from tests.cli.lines import CREATES, ELSEWHERE, UPGRADES, typed
 from tests.cli.test_commands import commands
 
 pytestmark = pytest.mark.faults
 
 PASSWORD = "p"  # of a role of the test's own server
-# demo has a home of its own; the others ask no database.
-ELSEWHERE = re.compile("tiptoe (demo|botauth|profile|identity (?!opt-outs)|extract (new|try)|page rendered-by)")
-VALUES = {"crawl": "docs", "name": "docs", "url": "http://h.test/", "urls": "http://h.test/", "query": "SELECT 1"}
-VALUES |= {"host": "h.test", "seeds": "http://h.test/", "file": "seeds.txt", "handler": "titles", "handlers": "titles"}
-VALUES |= {"to": "pages.jsonl", "hours": "08:00-18:00"}
-MORE = {"tiptoe sql": ["SELECT 1"], "tiptoe archive prune": ["--days", "1", "--yes"]}
-UPGRADES = {"tiptoe crawl run", "tiptoe up", "tiptoe db upgrade"}
-CREATES = {"tiptoe seed add", "tiptoe seed import", "tiptoe web"}
-
 Admin = Callable[..., None]
 
 
@@ -49,7 +41,7 @@ def admin(services: Services) -> Admin:
 
 
 @pytest.fixture(autouse=True)
-def own_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Any, broker_url: str, services: Services) -> None:
+def own_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, broker_url: str, services: Services) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "seeds.txt").write_text("http://h.test/\n")
     monkeypatch.setenv("TIPTOE_CONTACT", "you@example.org")
@@ -57,17 +49,6 @@ def own_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Any, broker_url: str, 
     monkeypatch.setenv("TIPTOE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("TIPTOE_ALLOW_NETWORKS", "127.0.0.0/8")
     monkeypatch.setenv("TIPTOE_RESOLVE", "h.test=127.0.0.1")
-
-
-def typed(words: str, command: Any) -> list[str]:
-    arguments = [each for each in command.params if each.param_type_name == "argument" and each.required]
-    options = [each for each in command.params if each.param_type_name == "option" and each.required]
-    return [
-        *words.split()[1:],
-        *(VALUES.get(each.name, "1") for each in arguments),
-        *(part for each in options for part in (each.opts[0], VALUES.get(each.name, "1"))),
-        *MORE.get(words, []),
-    ]
 
 
 @contextmanager
