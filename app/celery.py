@@ -12,6 +12,7 @@ a thread of its own: they take the interpreter from a worker's visits, which are
 messages on the queue `maintenance`, which a plain worker serves too.
 """
 
+import os
 import socket
 import threading
 import time
@@ -115,7 +116,9 @@ class InPlace(Scheduler):  # type: ignore[misc]  # celery is untyped
         mark = current().home / "run" / "beat"
         try:
             mark.parent.mkdir(parents=True, exist_ok=True)
-            mark.touch()
+            descriptor = os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+            os.utime(descriptor)
+            os.close(descriptor)
         except OSError as error:
             _log.warning("beat.unmarked", path=str(mark), error=str(error))
 

@@ -4,7 +4,8 @@
     ├── InputError            the person's: a bad argument, seed or setting; names it and the remedy (exit 2)
     │   └── SettingError      a setting: its name, its value and the remedy
     ├── ServiceError          a service of ours cannot serve: Postgres, broker, disk (exit 1)
-    │   ├── Deadlock          Postgres undid a transaction: it and another waited for each other's locks
+    │   ├── Deadlock          Postgres undid a transaction for another's sake: a deadlock, or what it had read changed
+    │   ├── OtherSchema       the database's schema is not this Tiptoe's: older, newer, or none yet
     │   ├── NotSent           a request was not sent, for want of a socket or a name server of ours
     │   ├── ArchiveStopped    the archive cannot be written: full, or out of reach
     │   └── SegmentElsewhere  a segment is on another node's disk, and may be open there
@@ -51,7 +52,13 @@ class ServiceError(TiptoeError):
 
 
 class Deadlock(ServiceError):
-    """Postgres undid a transaction in a cycle of waits. A retry may succeed (app.store.db.repeat)."""
+    """Postgres undid a transaction for another's sake (SQLSTATE 40P01, 40001).
+
+    A retry may succeed (app.store.db.repeat)."""
+
+
+class OtherSchema(ServiceError):
+    """The database's schema is not this Tiptoe's: older, newer, or none yet."""
 
 
 class NotSent(ServiceError):

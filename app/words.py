@@ -4,7 +4,9 @@ Nothing here prints. `harmless` is the border for every text that reaches a term
 written by sites, and may hold escape sequences (ECMA-48) or characters that reorder a line (UAX #9).
 """
 
+import io
 import re
+import sys
 from collections.abc import Sequence
 from datetime import timedelta
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
@@ -64,6 +66,13 @@ def scalar(text: str) -> str:
 def harmless(text: str) -> str:
     """Replace each character that could steer a terminal by U+FFFD. Tabs and line feeds stay."""
     return _STEERS.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def replace_unprintable() -> None:
+    """Have a process write a replacement where its output's encoding lacks a character: a terminal in Latin-1, say."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def escaped(document: str) -> str:

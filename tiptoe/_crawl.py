@@ -108,7 +108,7 @@ class Crawling:
         from app.cli.broker import check_broker
         from app.local.background import BackgroundCrawl, open_services, serving
 
-        held = _session.hold(self.settings)  # by its pages, too: what is kept has its answer read later
+        held = _session.hold(self.settings, may="UPGRADE")  # by its pages, too: what is kept has its answer read later
         with (
             open_services(self.settings, _session.tell) as (settings, services),
             serving(held.engine, settings, services, self.name, _session.tell),

@@ -92,7 +92,7 @@ def add_seeds(crawl: str, seeds: Iterable[str], *, home: str | Path | None = Non
 
     _session.check_series("seeds", seeds)
     order = operators.of_user("python", "crawl.seeds", crawl)
-    with _session.database(home) as (settings, engine), operators.noted(engine, order) as note:
+    with _session.database(home, may="CREATE") as (settings, engine), operators.noted(engine, order) as note:
         added = add(engine, settings, lambda: open_crawl(engine, settings, crawl, CrawlChange()), seeds)
         note.outcome, note.failed = f"{counted(added.added, 'seed')} added", added.is_empty
     if added.bad:

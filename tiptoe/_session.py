@@ -55,43 +55,48 @@ class Database:
     engine: "Engine"
 
 
-def hold(settings: "Settings") -> Database:
-    """Open the database of these settings. It is closed with the last who has it, such as a page, or at our end."""
+def hold(settings: "Settings", *, may: str = "READ") -> Database:
+    """Open the database of these settings. It is closed with the last who has it, such as a page, or at our end.
+
+    may: what to do to its schema, a name of `app.cli.database.May`"""
     with ExitStack() as opening:
-        found, engine = opening.enter_context(_opened(settings))
+        found, engine = opening.enter_context(_opened(settings, may))
         held = Database(settings=found, engine=engine)
         finalize(held, opening.pop_all().close)
     return held
 
 
 @contextmanager
-def database(home: str | Path | None) -> "Iterator[tuple[Settings, Engine]]":
+def database(home: str | Path | None, *, may: str = "READ") -> "Iterator[tuple[Settings, Engine]]":
     """The database: the configured one, else the home's own, which is joined if it runs, and started if not."""
-    with _opened(settings_of(home)) as opened:
+    with _opened(settings_of(home), may) as opened:
         yield opened
 
 
 @contextmanager
-def _opened(settings: "Settings") -> "Iterator[tuple[Settings, Engine]]":
+def _opened(settings: "Settings", may: str) -> "Iterator[tuple[Settings, Engine]]":
     from app.local.services import start_postgres
 
     if settings.database_url is not None:
-        with engine_of(settings.database_url) as engine:
+        with _engine_of(settings.database_url, may, is_ours=False) as engine:
             yield settings, engine
         return
-    with start_postgres(settings.home, tell) as running, engine_of(running.url) as engine:
+    with (
+        start_postgres(settings.home, tell, makes=may != "READ") as running,
+        _engine_of(running.url, may, is_ours=True) as engine,
+    ):
         yield settings.model_copy(update={"database_url": running.url}), engine
 
 
 @contextmanager
-def engine_of(url: str) -> "Iterator[Engine]":
+def _engine_of(url: str, may: str, *, is_ours: bool) -> "Iterator[Engine]":
     """An engine on a database whose schema is of this version."""
-    from app.cli.database import bring_to_head
+    from app.cli.database import May, check_schema
     from app.store import db
 
     engine = db.connect(url, pool_size=4)
     try:
-        bring_to_head(engine, url, tell)
+        check_schema(engine, url, May[may], is_ours=is_ours, tell=tell)
         yield engine
     finally:
         engine.dispose()

@@ -3,6 +3,7 @@
 Made under a lock: a worker's threads request them all at once, and `lru_cache` alone would make one for each.
 """
 
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
@@ -21,7 +22,7 @@ from app.config import Settings, current
 from app.crawl.state.setup import VISITS_PER_THREAD, make_engine, make_sender, make_worker
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
-from app.errors import InputError, ServiceError
+from app.errors import InputError, OtherSchema, ServiceError
 from app.extract.process import specs_of
 from app.metrics.counts import Counts
 from app.model.handler import HandlerSpec
@@ -31,7 +32,7 @@ from app.runtime.group_commit import CommitGroup, GroupCommit
 from app.runtime.intake import Intake, Places
 from app.runtime.process_name import process_name
 from app.runtime.seats import SEATS
-from app.store import db
+from app.store import db, migrate
 
 if TYPE_CHECKING:
     from app.metrics.serve import Served
@@ -193,11 +194,28 @@ def _resume(parked: Parked) -> None:
 def _serve_worker(instance: Any, **_: object) -> None:
     """Serve as what it is: one with the queue `render` alone crawls nothing, and does not count as a worker."""
     serve_metrics("render" if set(instance.app.amqp.queues.consume_from) == {RENDER} else "worker")
+    _check_schema()
 
 
 @signals.beat_init.connect
 def _serve_beat(**_: object) -> None:
     serve_metrics("beat")
+    _check_schema()
+
+
+def _check_schema() -> None:
+    """End this process where the schema is another Tiptoe's: each of its transactions could fail half-way.
+
+    Without a database that answers it goes on, and waits for one as it does later."""
+    if current().database_url is None:
+        return
+    try:
+        migrate.require(engine(), with_views=False)
+    except OtherSchema as error:
+        _log.error("schema.other", error=str(error))
+        sys.exit(1)
+    except ServiceError as error:
+        _log.warning("schema.unknown", error=str(error))
 
 
 @signals.worker_shutting_down.connect

@@ -14,6 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine
 
+from app import owned
 from app.admin.waiting import when
 from app.config import Settings
 from app.crawl.state.seen import Load
@@ -159,6 +160,10 @@ def _credentials(settings: Settings) -> list[Check]:
 
 def _home(home: Path) -> Check:
     """Check that the folder, or the nearest existing one above it, is writable and has space."""
+    try:
+        owned.check(home, f"TIPTOE_HOME={str(home)!r}")
+    except InputError as error:
+        return broken("home", error)
     there = home.absolute()
     while not there.exists():
         there = there.parent

@@ -21,6 +21,7 @@ from app.words import scalar
 
 MESSAGE_BYTES_MOST: Final = 256 * 1024**2
 NOISE_MOST: Final = 200  # of each: a page may log in an endless loop
+NOISE_BYTES_MOST: Final = 64 * 1024  # of one message: what a page logs may have any length, and 200 of them queue here
 _CHUNK: Final = 1 << 18
 # Messages that a page can make at will, and that are only counted or shown.
 _NOISE: Final = frozenset(
@@ -109,14 +110,16 @@ class DevToolsPipe:
             del buffer[: end + 1]
 
     def _take(self, message: bytes) -> None:
-        """Queue a message. Noise beyond what anybody wants is dropped unread: a page makes it faster than we read."""
+        """Queue a message. Noise beyond what anybody wants is counted and dropped unread.
+
+        A page makes it faster than we read, and as long as it likes."""
         if message.startswith(_METHOD):
             method = message[len(_METHOD) : message.index(b'"', len(_METHOD))]
             if method in _NOISE:
                 self._noise[method] += 1
                 if self._noise[method] == NOISE_MOST:
                     self.events.put({"method": NOISY, "params": {}, "sessionId": _parsed(message).get("sessionId")})
-                if self._noise[method] >= NOISE_MOST:
+                if self._noise[method] >= NOISE_MOST or len(message) > NOISE_BYTES_MOST:
                     return
         self.events.put(_parsed(message))
 

@@ -7,10 +7,12 @@ from typing import Annotated
 import typer
 
 from app.cli import options
+from app.words import replace_unprintable
 
 
 def main() -> None:
     """Run a command and exit: 0 success, 1 a service or a finding, 2 bad input, 130 after Ctrl-C."""
+    replace_unprintable()
     try:
         make_app()(prog_name="tiptoe")
     except KeyboardInterrupt:  # while it imports; a command's own is Typer's

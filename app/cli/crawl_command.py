@@ -11,7 +11,7 @@ import typer
 
 from app.cli import closing
 from app.cli.crawl_options import asked
-from app.cli.database import bring_to_head
+from app.cli.database import May, check_schema
 from app.cli.gather import gather
 from app.cli.options import retyped, settings_with, typed
 from app.cli.ordered import ordered
@@ -147,7 +147,7 @@ def _services(settings: "Settings") -> "Iterator[tuple[Settings, Services, Engin
         found = settings.model_copy(update=where)
         engine = make_engine(found)
         try:
-            bring_to_head(engine, services.database_url)
+            check_schema(engine, services.database_url, May.UPGRADE, is_ours=settings.database_url is None)
             yield found, services, engine
         finally:
             engine.dispose()

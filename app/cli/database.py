@@ -1,7 +1,12 @@
-"""Opens the database: the configured one, else the home's own, joined if it runs and started if not."""
+"""Opens the database: the configured one, else the home's own, joined if it runs and started if not.
+
+A command that may create a home or a crawl may also create a schema; only `crawl`, `up`, `demo` and `db upgrade`
+upgrade one. Every other command names the version that it found and the one that it wants.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from app.cli.out import say
@@ -12,12 +17,22 @@ if TYPE_CHECKING:
     from app.config import Settings
 
 
+class May(IntEnum):
+    """What a command may do to the schema, and to a home that is not there; each may do what those before it may."""
+
+    LOOK = 0  # at a schema of any version
+    READ = 1
+    CREATE = 2
+    UPGRADE = 3
+
+
 @contextmanager
-def open_database(*, migrate: bool = True) -> "Iterator[tuple[Settings, Engine]]":
-    """Settings (database_url set) and an engine, for one command. migrate: bring the schema to head if it is not.
+def open_database(may: May = May.READ, *, makes_home: bool = False) -> "Iterator[tuple[Settings, Engine]]":
+    """Settings (database_url set) and an engine, for one command.
 
     Raises SettingError, ServiceError.
-    """
+
+    makes_home: also one that may not create a schema"""
     from app.config import load
     from app.local.services import start_postgres
     from app.log import configure
@@ -25,21 +40,39 @@ def open_database(*, migrate: bool = True) -> "Iterator[tuple[Settings, Engine]]
 
     settings = load()
     configure(settings.log_format, "WARNING")
+    is_ours = settings.database_url is None
     with ExitStack() as shares:
-        url = settings.database_url or shares.enter_context(start_postgres(settings.home, say)).url
+        makes = makes_home or may >= May.CREATE
+        url = settings.database_url or shares.enter_context(start_postgres(settings.home, say, makes=makes)).url
         engine = db.connect(url, pool_size=2)
         shares.callback(engine.dispose)
-        if migrate:
-            bring_to_head(engine, url)
+        check_schema(engine, url, may, is_ours=is_ours)
         yield settings.model_copy(update={"database_url": url}), engine
 
 
-def bring_to_head(engine: "Engine", url: str, tell: Callable[[str], None] = say) -> None:
-    """Bring the schema to head. Raises ServiceError, InputError: an object of the person's own depends on a change."""
-    from app.store import migrate
+def check_schema(
+    engine: "Engine", url: str, may: May, *, is_ours: bool, tell: Callable[[str], None] = say
+) -> tuple[str | None, str | None]:
+    """Create or upgrade the schema where it may and must. Returns its revision before and after.
 
+    Raises OtherSchema where it may not; InputError where an object of the person's own depends on a change.
+
+    is_ours: the database is the home's own, where no fleet's operator decides when to upgrade."""
+    from app.errors import OtherSchema
+    from app.store import db, migrate
+
+    if may is May.LOOK:
+        return None, None
     if migrate.is_at_head(engine):
-        return
+        return (head := migrate.revisions()[-1]), head
     found, head = migrate.revision(engine), migrate.revisions()[-1]
+    if may is May.READ or (may is May.CREATE and found is not None) or migrate.is_newer(found):
+        migrate.require(engine)
+    if is_ours and found is not None and (n := migrate.others(engine)):
+        from app.words import counted
+
+        remedy = f"; {counted(n, 'session')} of other commands use it: end them first"
+        raise OtherSchema(f"Postgres at {db.place(engine)}", migrate.otherwise(found) + remedy)
     migrate.upgrade(url)
     tell(f"database schema: {found or 'none'} → {head}" if found != head else "database views: updated")
+    return found, head

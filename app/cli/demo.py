@@ -62,10 +62,10 @@ def demo(
 
 def free_name(engine: "Engine", database_url: str) -> str:
     """demo, or demo-2 and so on, the first that no earlier run has. Makes the schema where there is none."""
-    from app.cli.database import bring_to_head
+    from app.cli.database import May, check_schema
     from app.store import crawls, db
 
-    bring_to_head(engine, database_url)
+    check_schema(engine, database_url, May.UPGRADE, is_ours=True)
     with db.transaction(engine) as tx:
         taken = {crawl.name for crawl in crawls.every(tx)}
     names = itertools.chain(["demo"], (f"demo-{n}" for n in itertools.count(2)))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from app.cli.database import open_database
+from app.cli.database import May, open_database
 from app.cli.options import retyped
 from app.cli.out import AsJson, say, show_json, table
 
@@ -42,6 +42,7 @@ def _examine() -> "list[Check]":
     from app.admin.doctor import Grade
     from app.config import load, unknown_variables
     from app.errors import TiptoeError
+    from app.local.services import has_database
 
     try:
         settings = load()
@@ -53,8 +54,11 @@ def _examine() -> "list[Check]":
     checks.append(browser_check.browser(settings))
     served, found = _broker(settings)
     checks += found
+    if settings.database_url is None and not has_database(settings.home):
+        finding = "embedded, not made yet; tiptoe crawl and tiptoe up make it"
+        return [*checks, doctor.Check(name="database", grade=Grade.OK, finding=finding)]
     try:
-        with open_database(migrate=False) as (settings, engine):
+        with open_database(May.LOOK) as (settings, engine):
             found = doctor.database(engine)
             checks += found
             if all(check.grade is not Grade.FAIL for check in found):

@@ -45,7 +45,9 @@ def show_json(value: object) -> None:
 
 
 def as_json_text(value: object, *, indent: int | None = None) -> str:
-    return escaped(json.dumps(plain(value), ensure_ascii=False, indent=indent))
+    """A document as text. Where the output is not in UTF-8, all but ASCII is escaped: a parser restores it."""
+    is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+    return escaped(json.dumps(plain(value), ensure_ascii=not is_unicode, indent=indent))
 
 
 def done(line: str, *, as_json: bool, **document: object) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli.crawl_options import asked
-from app.cli.database import open_database
+from app.cli.database import May, open_database
 from app.cli.gather import gather
 from app.cli.ordered import ordered
 from app.cli.out import AsJson, answer, rows_table, say, show_json
@@ -50,7 +50,7 @@ def add(
     from app.admin import seeds
     from app.admin.edit import open_crawl
 
-    with open_database() as (settings, engine):
+    with open_database(May.CREATE) as (settings, engine):
         found = seeds.read(settings, urls)
         asked_for = _asked([seed.text for seed in found.urls], wish)  # a bad one may hold a password
         with ordered(engine, "crawl.seeds", crawl, asked_for) as order:
@@ -93,7 +93,7 @@ def import_(
 
     with (
         _lines(file) as lines,
-        open_database() as (settings, engine),
+        open_database(May.CREATE) as (settings, engine),
         ordered(engine, "crawl.seeds", crawl, _asked([file], wish)) as order,
     ):
         rows = seed_file.seeds(_counted(lines), suffix=Path(file).suffix.lower(), column=column)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.database import open_database
+from app.cli.database import May, check_schema, open_database
 from app.cli.out import AsJson, answer, as_json_text, done, plain, say, table
 
 MOST_ROWS = 10_000
@@ -79,13 +79,14 @@ def _group() -> None:
 @db_app.command()
 def upgrade(as_json: AsJson = False) -> None:
     """Upgrade the schema to this version of Tiptoe. Safe to repeat, and to run on several machines at once."""
-    from app.store import db, migrate
+    from app.config import load
+    from app.store import db
 
-    with open_database(migrate=False) as (settings, engine):
+    with open_database(May.LOOK, makes_home=True) as (settings, engine):
         assert settings.database_url is not None
-        before = migrate.revision(engine)
-        migrate.upgrade(settings.database_url)
-        after = migrate.revision(engine)
+        before, after = check_schema(
+            engine, settings.database_url, May.UPGRADE, is_ours=load().database_url is None, tell=lambda _: None
+        )
         moved = f"at {after} already" if before == after else f"{before or 'none'} → {after}"
         done(f"{db.place(engine)}: {moved}", as_json=as_json, database=db.place(engine), before=before, after=after)
 

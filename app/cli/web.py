@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli.database import open_database
+from app.cli.database import May, open_database
 from app.cli.out import AsJson, answer, done, say, show_json
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def web(
     if dashboard.is_served(settings := load()):
         done(dashboard.invite(settings), as_json=as_json, url=dashboard.address(settings))
         return
-    with interruptible(), open_database() as (settings, _):
+    with interruptible(), open_database(May.CREATE) as (settings, _):
         check(settings)
         try:
             code = dashboard.run(settings, started=lambda: tell(settings, as_json=as_json))

@@ -5,10 +5,12 @@ An error names the setting, its value and the remedy (`app.errors.SettingError`)
 
 import os
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from app import owned
 from app.config.constants import CONSTANT_PREFIX, variable
 from app.config.settings import DOTENV, Settings
 from app.errors import InputError, SettingError
@@ -21,8 +23,9 @@ _SECRETS = {("database_url",), ("broker_url",), ("web_users",)}  # a password ma
 def load(**overrides: Any) -> Settings:
     """Settings from overrides, environment and `.env`, in this order.
 
-    Raises SettingError, and InputError for a `.env` that cannot be read."""
+    Raises SettingError, and InputError for a `.env` that cannot be read, or that others may write to."""
     try:
+        owned.check(Path(DOTENV), "the file .env")
         return Settings(**overrides)
     except (OSError, UnicodeDecodeError) as error:
         why = f"cannot be read ({error.strerror})" if isinstance(error, OSError) else "is not in UTF-8"

@@ -17,8 +17,11 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import BinaryIO
 
+from app import owned
+
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 LOG_BYTES_MAX = 8 * 1024 * 1024  # a log beyond this becomes `<name>.1` at the next start
+LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 _interrupts: list[int] = []  # signals that came in an `interruptible`
 _prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None  # looked up here: not safe after a fork
 
@@ -147,6 +150,6 @@ def _kill_group(leader: int) -> None:
 def _log(log_path: Path | None) -> AbstractContextManager[BinaryIO | None]:
     if log_path is None:
         return nullcontext()
-    if log_path.exists() and log_path.stat().st_size > LOG_BYTES_MAX:
+    if log_path.exists() and log_path.lstat().st_size > LOG_BYTES_MAX:
         log_path.replace(log_path.with_name(log_path.name + ".1"))
-    return log_path.open("ab")
+    return os.fdopen(owned.open_file(log_path, LOG_FLAGS), "ab")

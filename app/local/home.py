@@ -26,11 +26,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from app import owned
 from app.errors import ServiceError, SettingError
 
 POLL_S = 0.02
 PATIENCE_S = 120.0  # for another command to finish its start, or a server its stop
 TELL_AFTER_S = 2.0
+MAKES_IT = "name the home of a crawl with --home, or make one with `tiptoe crawl URL…`"
 
 Log = Callable[[str], None]
 
@@ -80,13 +82,23 @@ class Home:
             os.close(lock)
 
 
+def find_home(path: Path) -> Home:
+    """The folder, which must be there. Raises SettingError naming the path and the remedy."""
+    if not path.is_dir():
+        raise SettingError(f"TIPTOE_HOME={str(path)!r}", f"there is no such folder; {MAKES_IT}")
+    return open_home(path)
+
+
 def open_home(path: Path) -> Home:
-    """Make the folder and what it needs. Raises SettingError naming the path and the remedy."""
+    """Make the folder and what it needs. Raises SettingError, and InputError where it is not ours alone; both name the
+    path and the remedy."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o755, parents=True, exist_ok=True)  # whatever the umask: nobody else may write to it
+        owned.check(path, f"TIPTOE_HOME={str(path)!r}")
         home = Home(root=path.resolve())  # the servers report resolved paths
-        home.run.mkdir(exist_ok=True)
-        home.logs.mkdir(exist_ok=True)
+        for folder in (home.run, home.logs):
+            folder.mkdir(mode=0o755, exist_ok=True)
+            owned.check(folder, f"the folder {folder}")
         os.close(_open(home.root / "lock"))
     except OSError as error:
         remedy = f"cannot be written ({error.strerror}); set TIPTOE_HOME to a folder of your own"
@@ -117,7 +129,7 @@ def try_exclusive(descriptor: int) -> bool:
 def is_held(path: Path) -> bool:
     """Whether a process holds this lock exclusively. False if home was removed meanwhile."""
     try:
-        descriptor = os.open(path, os.O_RDWR)
+        descriptor = owned.open_file(path, os.O_RDWR)
     except FileNotFoundError:
         return False
     try:
@@ -135,4 +147,4 @@ def _try(descriptor: int, kind: int) -> bool:
 
 
 def _open(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    return owned.open_file(path, os.O_RDWR | os.O_CREAT)

@@ -18,7 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
+from app import owned
 from app.errors import ServiceError
+from app.local.children import LOG_FLAGS
 from app.local.home import POLL_S, TELL_AFTER_S, Home, Log, is_held, take, try_exclusive
 from app.local.supervisor import Recipe, keeper_id, server_environment
 
@@ -91,7 +93,8 @@ def _bring_up(server: Server, home: Home, keeper_path: Path, log: Log) -> subpro
                 return None
             continue
         with contextlib.suppress(FileNotFoundError):  # a new keeper holds the lock before it signs in
-            os.truncate(keeper_path, 0)  # and the number of the last one may be somebody else's by now
+            # The number of the last one may be somebody else's by now.
+            os.close(owned.open_file(keeper_path, os.O_WRONLY | os.O_TRUNC))
         keeper = _launch(server.prepare(log))
         if _wait_ready(server, partial(_runs, keeper), log):
             server.furnish()
@@ -104,7 +107,7 @@ def _launch(recipe: Recipe) -> subprocess.Popen[bytes]:
     import app
 
     source = str(Path(app.__path__[0]).parent)
-    with Path(recipe.log).open("ab") as log:
+    with os.fdopen(owned.open_file(Path(recipe.log), LOG_FLAGS), "ab") as log:
         return subprocess.Popen(
             [sys.executable, "-P", "-m", "app.local.supervisor", recipe.to_json()],
             env=server_environment(os.environ) | {"PYTHONPATH": source},

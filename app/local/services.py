@@ -16,7 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from urllib.parse import quote, urlsplit
 
-from app.local.home import Log, open_home
+from app.errors import SettingError
+from app.local.home import MAKES_IT, Home, Log, find_home, open_home
 from app.local.postgres import Postgres
 from app.local.running import Running, join_or_start
 from app.local.valkey import Valkey
@@ -84,10 +85,19 @@ class LocalServices:
         self._shares.close()
 
 
-def start_postgres(home: Path, log: Log) -> Running:
-    """Take a share in the home's Postgres alone, started if need be: a context manager, or call `release()`."""
-    opened = open_home(home)
+def start_postgres(home: Path, log: Log, *, makes: bool = True) -> Running:
+    """Take a share in the home's Postgres alone, started if need be: a context manager, or call `release()`.
+
+    makes: a home, or its database, that is not there. Raises SettingError where it is not, and may not be made."""
+    opened = open_home(home) if makes else find_home(home)
+    if not makes and not has_database(home):
+        raise SettingError(f"TIPTOE_HOME={str(home)!r}", f"holds no database yet; {MAKES_IT}")
     return join_or_start(Postgres(opened), opened, log)
+
+
+def has_database(home: Path) -> bool:
+    """Whether the home's Postgres was started once."""
+    return home.is_dir() and bool(Home(root=home.resolve()).recall(Postgres.name))
 
 
 def start_valkey(home: Path, log: Log) -> Running:

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
+from app import owned
 from app.config import Settings
 from app.errors import InputError
 from app.local.home import Home, Log, take, try_exclusive
@@ -108,7 +109,7 @@ def _path(home: Home, crawl: str) -> Path:
 def _is_free(path: Path) -> bool:
     """Whether no process holds the lock, not even shared."""
     try:
-        descriptor = os.open(path, os.O_RDWR)
+        descriptor = owned.open_file(path, os.O_RDWR)
     except FileNotFoundError:
         return True
     try:

@@ -21,6 +21,7 @@ from pathlib import Path
 from subprocess import Popen
 from types import FrameType
 
+from app import owned
 from app.local.children import spawn, stop
 from app.local.home import is_held, take, try_exclusive
 
@@ -53,7 +54,7 @@ class Recipe:
 def keep(recipe: Recipe) -> int:
     """Run the server until no command uses it or a signal ends us. Returns an exit code."""
     _sign_in(Path(recipe.keeper))
-    users = os.open(recipe.users, os.O_RDWR | os.O_CREAT, 0o600)
+    users = owned.open_file(Path(recipe.users), os.O_RDWR | os.O_CREAT)
     told = _on_terminate()
     server, born = _start(recipe), time.monotonic()
     while not told and not try_exclusive(users):

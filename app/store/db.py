@@ -21,7 +21,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from app.errors import Deadlock, InputError, ServiceError, Unwritable
+from app.errors import Deadlock, InputError, ServiceError, TiptoeError, Unwritable
 from app.store import border
 from app.store.border import RowsParam as RowsParam
 from app.store.border import rows_param as rows_param
@@ -43,9 +43,7 @@ _NOTICES_A_DEAD_PEER = {
 }
 # Postgres probes us likewise: when we are gone, our locks are released. Its JIT compiler stays off: it takes longer
 # than any of our queries, and is triggered by the estimated length of a list of rows, which is always a hundred.
-# The zone is that of the times which Postgres answers: they are shown, exported and compared as they come.
 _SESSION = {
-    "TimeZone": "UTC",
     "jit": "off",
     "idle_in_transaction_session_timeout": "10s",
     "tcp_keepalives_idle": "10s",
@@ -53,6 +51,16 @@ _SESSION = {
     "tcp_keepalives_count": "2",
     "tcp_user_timeout": "10s",
 }
+# What our queries and the driver are written for; it wins over options of the URL, and the variables and roles of
+# whoever runs us. Times are shown, exported and compared as Postgres answers them. A visit's transactions are made for
+# read committed: in serializable ones, settles of two hosts that share a row would undo each other.
+_PINNED = {
+    "TimeZone": "UTC",
+    "DateStyle": "ISO, MDY",
+    "IntervalStyle": "postgres",
+    "default_transaction_isolation": "read committed",
+}
+_ENCODING = "UTF8"
 # A host's proof takes 1 ms, and 90 where Postgres starts two more processes for it, as it does for a log of millions.
 _ONE_CORE = {"max_parallel_workers_per_gather": "0"}
 # A pooler that shares connections between transactions (PgBouncer in transaction mode) takes no `options`, and a
@@ -69,11 +77,31 @@ _ROLES = {
     "jit": "on",
     "idle_in_transaction_session_timeout": "0",
 }  # settings of _SESSION that must hold, and Postgres' defaults
-_ZONE, _UTC = "TimeZone", frozenset({"UTC", "Etc/UTC", "GMT"})  # must hold, too; a package takes the machine's zone
-READ_ONLY = "25006"  # errcodes-appendix.html: read_only_sql_transaction
-DEADLOCK = "40P01"  # deadlock_detected
-TOO_LARGE = "54"  # class "program limit exceeded": a value that no index, jsonb or tsvector holds
-DEADLOCK_TRIES = 4
+_UTC = frozenset({"UTC", "Etc/UTC", "GMT"})  # a package takes the machine's zone
+# https://www.postgresql.org/docs/current/errcodes-appendix.html
+READ_ONLY = "25006"  # read_only_sql_transaction
+_UNDONE = frozenset({"40P01", "40001"})  # deadlock_detected, serialization_failure: a repeat may succeed
+_VALUES = frozenset({"22", "23", "54"})  # classes: the values to write are at fault, or too large for jsonb or an index
+_PRIVILEGE = "42501"  # insufficient_privilege
+_NO_SCHEMA = "3F"
+_REMEDIES = {  # by SQLSTATE, else by its class
+    "08": "check the network, and that Postgres runs",
+    "0A": f"Postgres {OLDEST_POSTGRES} or newer is needed, without extensions that forbid this",
+    "25006": "write to the primary: name all servers and target_session_attrs=read-write in TIPTOE_DATABASE_URL",
+    "28": "correct the user and the password in TIPTOE_DATABASE_URL, or pg_hba.conf",
+    "3D": "create the database, or correct its name in TIPTOE_DATABASE_URL",
+    "42": "the schema is not as this Tiptoe makes it: run `tiptoe db upgrade`; if that does not help, report it",
+    "53100": "make room on Postgres' disk",
+    "53200": "give Postgres' machine more memory",
+    "53300": "raise max_connections of Postgres, or lower TIPTOE_POOL_SIZE",
+    "53": "give Postgres' machine more of it",
+    "55": "end the session that holds it, and try again",
+    "57014": "raise statement_timeout of the role, or try again",
+    "57": "try again when Postgres is up",
+    "P0": "a trigger or a function of your own refused it; correct or drop it",
+}
+_SEE_LOG = "see Postgres' log"
+TRIES = 4  # of a transaction
 _NAME = re.compile(r"^-- (\w+): .+$", re.MULTILINE)
 _BOUND = re.compile(r"(?<![:\w]):(\w+)(?!:)")  # :name, as SQLAlchemy's text() has it
 _BARE = re.compile(r"^(?:\s*--.*\n)+|^\s+", re.MULTILINE)  # comments, and indentation
@@ -155,25 +183,71 @@ def connect(url: str, *, pool_size: int = 16, session_name: str = "tiptoe", may_
             pool_timeout=30,
             use_native_hstore=False,  # we have none: its type is not looked for in each process
             pool_use_lifo=True,  # the connection used last has its plans and its backend's caches warm
-            connect_args={"application_name": session_name, **session, **_unless_given(parsed)},
+            connect_args={
+                "application_name": session_name,
+                "client_encoding": _ENCODING,
+                **session,
+                **_unless_given(parsed),
+            },
         )
     except ArgumentError as error:  # ?plugin=x
         raise InputError("TIPTOE_DATABASE_URL", f"has an unknown parameter; remove it: {error}") from error
     event.listen(engine, "connect", lambda connection, _record: border.guard(connection))
-    if "options" in session:
-        event.listen(engine, "connect", _refuse_lost_session)
+    event.listen(engine, "connect", _check_pinned if parsed.query.get(POOLER) else _pin)
     return engine
 
 
-def _refuse_lost_session(connection: Any, _: object) -> None:
-    """Refuse a new connection on which our `options` were lost: prepared statements would fail at random later."""
+def _pin(connection: Any, _: object) -> None:
+    """Set what is pinned on a new connection: libpq's own variables (PGDATESTYLE, PGTZ) win over our `options`.
+
+    Raises ServiceError where the `options` were lost: prepared statements would fail at random later.
+    """
     with connection.cursor() as cursor:
-        cursor.execute("SELECT current_setting(%s, true)", (_MARK,))
-        (mark,) = cursor.fetchone()
-    connection.rollback()
+        pins = [part for pair in _PINNED.items() for part in pair]
+        setters = ", ".join(["set_config(%s, %s, false)"] * len(_PINNED))
+        cursor.execute(
+            f"SELECT current_setting(%s, true), current_setting('server_encoding'), {setters}", [_MARK, *pins]
+        )
+        mark, encoding, *_rest = cursor.fetchone()
+    connection.commit()
     if not mark:
         connection.close()
         raise ServiceError("a pooler before Postgres", f"drops the settings of our sessions; {_POOLER_REMEDY}")
+    _check_encoding(connection, encoding)
+
+
+def _check_pinned(connection: Any, _: object) -> None:
+    """Check what is pinned on a new connection through a pooler, which takes no `options`. Raises ServiceError."""
+    with connection.cursor() as cursor:
+        shown = ", ".join(["current_setting(%s)"] * len(_PINNED))
+        cursor.execute(f"SELECT current_setting('server_encoding'), current_user, {shown}", [*_PINNED])
+        encoding, role, *found = cursor.fetchone()
+    connection.rollback()
+    _check_encoding(connection, encoding)
+    wrong = [name for name, value in zip(_PINNED, found, strict=True) if not _is_pinned(name, value)]
+    if wrong:
+        connection.close()
+        remedy = "; ".join(f"ALTER ROLE {role} SET {name} = '{_PINNED[name]}'" for name in wrong)
+        raise ServiceError(
+            f"Postgres behind a pooler: {', '.join(wrong)}",
+            f"is not what Tiptoe needs, and a pooler does not pass it on; run: {remedy}; then let the pooler reconnect",
+        )
+
+
+def _is_pinned(name: str, value: str) -> bool:
+    if name == "TimeZone":
+        return value in _UTC
+    return value.startswith("ISO") if name == "DateStyle" else value == _PINNED[name]
+
+
+def _check_encoding(connection: Any, encoding: str) -> None:
+    """Raise ServiceError for a database that cannot hold any site's text, or counts it in octets (SQL_ASCII)."""
+    if encoding == _ENCODING:
+        return
+    name = connection.info.dbname
+    connection.close()
+    remedy = f"make one in {_ENCODING} (createdb -E {_ENCODING} -T template0 NAME), and name it in TIPTOE_DATABASE_URL"
+    raise ServiceError(f"the database {name}", f"is in {encoding}, which does not hold the text of all sites; {remedy}")
 
 
 def _unless_given(url: URL) -> dict[str, int]:
@@ -194,19 +268,24 @@ def _session(url: URL, wanted: Mapping[str, str]) -> dict[str, str | None]:
 
 
 def _options(url: URL, wanted: Mapping[str, str]) -> str:
-    """libpq's `options`: ours, then those of the URL, which win."""
+    """libpq's `options`: ours, then those of the URL, which win, then what is pinned."""
     own = url.query.get("options", "")
-    ours = (f"-c {name}={value}" for name, value in [*wanted.items(), (_MARK, "1")])
-    return " ".join([*ours, own if isinstance(own, str) else " ".join(own)]).strip()
+    ours, pinned = _written({**wanted, _MARK: "1"}), _written(_PINNED)
+    return " ".join([*ours, *([own] if isinstance(own, str) else own), *pinned])
+
+
+def _written(values: Mapping[str, str]) -> list[str]:
+    return [f"-c {name}=" + value.replace(" ", "\\ ") for name, value in values.items()]
 
 
 def repeat(act: Callable[[], _T]) -> _T:
-    """Run `act`, again if its transaction ended in a deadlock, DEADLOCK_TRIES times at most. Returns its result.
+    """Run `act`, again if Postgres undid its transaction for another's sake, TRIES times at most. Returns its result.
 
-    The lock order (ARCHITECTURE.md) leaves no deadlock that we know of; this handles those that we overlooked.
+    The lock order (ARCHITECTURE.md) leaves no deadlock that we know of; this handles those that we overlooked, and
+    conflicts with a standby's recovery.
     act: one transaction; it undoes its other changes when it fails.
     """
-    for _ in range(DEADLOCK_TRIES - 1):
+    for _ in range(TRIES - 1):
         try:
             return act()
         except Deadlock as error:
@@ -218,7 +297,8 @@ def repeat(act: Callable[[], _T]) -> _T:
 def transaction(engine: Engine, *, by_statement: bool = False) -> Iterator[Connection]:
     """A short transaction, committed at the end.
 
-    Raises ServiceError when Postgres is out of reach or refuses to serve, Unwritable when it refuses the values.
+    Raises ServiceError when Postgres is out of reach or refuses to serve, Deadlock when it undid it for another's sake,
+    Unwritable when it refuses the values.
 
     by_statement: each statement commits by itself, inside Postgres: a row that many wait for is not locked for a round
     trip, nor until a busy process sends COMMIT.
@@ -234,22 +314,48 @@ def transaction(engine: Engine, *, by_statement: bool = False) -> Iterator[Conne
                 yield connection
     except (DBAPIError, psycopg.Error) as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
-        sqlstate: str | None = getattr(cause, "sqlstate", None)
-        is_read_only = sqlstate == READ_ONLY
-        if is_read_only:
+        if getattr(cause, "sqlstate", None) == READ_ONLY:
             engine.dispose()  # it was demoted, say: the next connection finds who writes now
-        if sqlstate == DEADLOCK:
-            raise Deadlock(f"Postgres at {place(engine)}", _first_line(cause)) from error
-        is_too_large = (sqlstate or "").startswith(TOO_LARGE)
-        if is_too_large or isinstance(cause, psycopg.DataError | psycopg.IntegrityError):  # by the values to write
-            raise Unwritable(sqlstate, _first_line(cause)) from error
         is_lost = isinstance(error, DBAPIError) and error.connection_invalidated
-        if isinstance(cause, psycopg.OperationalError) or is_lost or is_read_only:
-            remedy = _first_line(cause)
-            raise ServiceError(
-                f"Postgres at {place(engine)}", f"{remedy}; {_POOLER_REMEDY}" if _NO_OPTIONS in remedy else remedy
-            ) from error
-        raise
+        translated = _translated(engine, cause, is_lost=is_lost)
+        if translated is None:
+            raise
+        raise translated from error
+
+
+def _translated(engine: Engine, cause: BaseException | None, *, is_lost: bool) -> TiptoeError | None:
+    """Postgres' error as one of ours, in one line with the remedy. None: the driver's, and so a bug."""
+    sqlstate, said, where = getattr(cause, "sqlstate", None), _first_line(cause), f"Postgres at {place(engine)}"
+    if sqlstate in _UNDONE:
+        return Deadlock(where, said)
+    if sqlstate is None and isinstance(cause, psycopg.DataError):
+        return Unwritable(None, said)
+    if sqlstate is not None:
+        if sqlstate[:2] in _VALUES:
+            return Unwritable(sqlstate, said)
+        return ServiceError(where, f"{said}; {_remedy(engine, sqlstate, said)}")
+    if isinstance(cause, psycopg.OperationalError) or is_lost:
+        return ServiceError(where, f"{said}; {_POOLER_REMEDY}" if _NO_OPTIONS in said else said)
+    return None
+
+
+def _remedy(engine: Engine, sqlstate: str, said: str) -> str:
+    if sqlstate == _PRIVILEGE or sqlstate.startswith(_NO_SCHEMA):
+        return _grants(engine, said)
+    return _REMEDIES.get(sqlstate) or _REMEDIES.get(sqlstate[:2]) or _SEE_LOG
+
+
+def _grants(engine: Engine, said: str) -> str:
+    """The GRANT for what was denied; Postgres names it in its own words, which may be in any language."""
+    role = engine.url.username or "ROLE"
+    schema = re.search(r"\bschema (\w+)$|(no schema)", said)
+    if schema:
+        grant = f"GRANT USAGE, CREATE ON SCHEMA {schema[1] or 'public'} TO {role}"
+        return f"run as the owner of the database: {grant}; and see the role's search_path"
+    return (
+        f"run as the role that owns Tiptoe's tables: GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}; GRANT ALL ON "
+        f"ALL SEQUENCES IN SCHEMA public TO {role}; or use that role"
+    )
 
 
 def _connection(engine: Engine) -> Connection:
@@ -278,12 +384,12 @@ def lacks(engine: Engine) -> list[str]:
     with transaction(engine) as connection:
         found = connection.execute(
             text("SELECT name, setting, current_user AS role FROM pg_settings WHERE name = ANY(:names)"),
-            {"names": [*_ROLES, _ZONE]},
+            {"names": [*_ROLES]},
         ).all()
     return [
         f"ALTER ROLE {row.role} SET {row.name} = '{_SESSION[row.name]}'"
         for row in found
-        if row.setting == _ROLES.get(row.name) or (row.name == _ZONE and row.setting not in _UTC)
+        if row.setting == _ROLES.get(row.name)
     ]
 
 
@@ -293,5 +399,7 @@ def place(engine: Engine) -> str:
 
 
 def _first_line(error: BaseException | None) -> str:
-    message = str(error).strip().replace("\n", " ")
+    diag = getattr(error, "diag", None)
+    parts = [diag.message_primary, diag.message_detail, diag.message_hint] if diag is not None else []
+    message = "; ".join(part.rstrip(".") for part in parts if part) or str(error).strip().replace("\n", " ")
     return re.sub(r"\s+", " ", message)[:300] or type(error).__name__

@@ -9,10 +9,14 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
-from app.errors import InputError, ServiceError
+from app.errors import InputError, OtherSchema, ServiceError
 from app.store import db, views
 
 LOCK_TIMEOUT = "10s"  # of an upgrade: every reader queues behind the lock that it waits for
+_OTHERS = text(
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    " AND backend_type = 'client backend'"
+)
 _MIGRATIONS = Path(__file__).parents[2] / "migrations"
 
 
@@ -38,6 +42,41 @@ def is_at_head(engine: Engine) -> bool:
         return _is_at_head(connection)
 
 
+def require(engine: Engine, *, with_views: bool = True) -> None:
+    """Raises OtherSchema unless the schema is this Tiptoe's, with the version found, the one wanted, and the remedy.
+
+    with_views: its views, too. Workers read none of them."""
+    with db.transaction(engine) as connection:
+        found = _revision(connection)
+        is_ours = found == revisions()[-1]
+        if is_ours and (not with_views or views.found(connection) == views.fingerprint()):
+            return
+        role = connection.execute(text("SELECT current_user WHERE current_schema() IS NULL")).scalar_one_or_none()
+    if role is not None:
+        remedy = f"the role {role} sees no schema; run as the owner: GRANT USAGE, CREATE ON SCHEMA public TO {role}"
+    elif is_ours:
+        remedy = f"the views of its schema {found} are another Tiptoe's; run `tiptoe db upgrade`"
+    else:
+        remedy = otherwise(found)
+    raise OtherSchema(f"Postgres at {db.place(engine)}", remedy)
+
+
+def otherwise(found: str | None) -> str:
+    """What is wrong with a schema of another revision than the head, and what to do."""
+    wants = f"and this Tiptoe wants {revisions()[-1]}"
+    if found is None:
+        return f"it has no schema yet, {wants}; run `tiptoe crawl URL…`, or `tiptoe db upgrade` for an empty one"
+    if is_newer(found):
+        return f"its schema {found} is newer than this Tiptoe, {wants}; upgrade Tiptoe here"
+    return f"its schema is {found}, {wants}; run `tiptoe db upgrade`"
+
+
+def others(engine: Engine) -> int:
+    """The number of sessions on this database but the one that asks."""
+    with db.transaction(engine) as connection:
+        return int(connection.execute(_OTHERS).scalar_one())
+
+
 def is_newer(found: str | None) -> bool:
     """Whether a newer Tiptoe made a schema of this revision."""
     return found is not None and found not in revisions()
@@ -46,9 +85,7 @@ def is_newer(found: str | None) -> bool:
 def _check_known(engine: Engine) -> None:
     found = revision(engine)
     if is_newer(found):
-        raise ServiceError(
-            f"Postgres at {db.place(engine)}", f"its schema {found} is newer than this Tiptoe; upgrade Tiptoe"
-        )
+        raise OtherSchema(f"Postgres at {db.place(engine)}", otherwise(found))
 
 
 def _is_at_head(connection: Connection) -> bool:

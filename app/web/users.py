@@ -10,9 +10,11 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
+
+from starlette.datastructures import Headers
 
 from app.config import Settings
 from app.config.values import Network
@@ -90,7 +92,7 @@ class Users:
         """A session for a token that was not used before, else None."""
         return self._session(LOCAL, LOCAL_S) if dashboard.admit(self._home, token) else None
 
-    def viewer(self, *, session: str, seat: str, client: str, headers: Mapping[str, str]) -> Viewer | None:
+    def viewer(self, *, session: str, seat: str, client: str, headers: Headers) -> Viewer | None:
         """The person behind a request; None: a login is wanted.   seat: the cookie of browsers without a session"""
         if self.is_by_token:
             is_local = self._by_session(session) == LOCAL
@@ -123,14 +125,15 @@ class Users:
         user = self._users.get(name)
         return name if user is not None and user.hash else None  # others never log in here
 
-    def _by_proxy(self, client: str, headers: Mapping[str, str]) -> str | None:
+    def _by_proxy(self, client: str, headers: Headers) -> str | None:
         if not self._header or self._network is None:
             return None
         try:
             is_proxy = ipaddress.ip_address(client) in self._network
         except ValueError:
             return None
-        return headers.get(self._header) or None if is_proxy else None
+        names = headers.getlist(self._header) if is_proxy else []
+        return names[0] or None if len(names) == 1 else None  # of two, one may be the client's own
 
     def _sign(self, text: str) -> str:
         return as_text(hmac.digest(self._key.digest(), text.encode(), "sha256"))

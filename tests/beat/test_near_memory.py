@@ -6,7 +6,6 @@ from hashlib import sha256
 from itertools import cycle
 from typing import Any
 
-import psycopg
 import pytest
 from sqlalchemy import Engine, text
 
@@ -14,6 +13,7 @@ from app.admin import deletion
 from app.beat import near_memory
 from app.beat.find_near import find_near
 from app.beat.near_memory import NearMemory
+from app.errors import ServiceError
 from app.policy.focus.alike import Print
 from app.store import db
 from tests.beat.test_find_near import prose
@@ -155,7 +155,7 @@ def test_a_lot_that_is_rolled_back_is_not_remembered(
     sql(engine, "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$")
     sql(engine, "CREATE TRIGGER refused BEFORE DELETE ON near_queue EXECUTE FUNCTION refuse()")
     try:
-        with pytest.raises(psycopg.errors.RaiseException):
+        with pytest.raises(ServiceError):
             find_near(engine, within_s=0.0, memory=memory)
     finally:
         sql(engine, "DROP TRIGGER refused ON near_queue")

@@ -172,7 +172,7 @@ def test_a_schema_newer_than_ours_is_refused(
     assert ("schema", "fail") in [(check["name"], check["grade"]) for check in tiptoe("doctor", "--json").json]
 
 
-def test_a_command_brings_an_empty_database_to_head(
+def test_a_command_that_may_create_a_crawl_creates_the_schema(
     tiptoe: Tiptoe, services: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from urllib.parse import urlsplit, urlunsplit
@@ -185,6 +185,9 @@ def test_a_command_brings_an_empty_database_to_head(
     monkeypatch.setenv("TIPTOE_DATABASE_URL", url)
     assert [check["grade"] for check in tiptoe("doctor", "--json").json if check["name"] == "schema"] == ["fail"]
     ran = tiptoe("crawl", "list")
+    assert (ran.code, ran.err.count("\n")) == (1, 1)
+    assert "it has no schema yet, and this Tiptoe wants" in ran.err
+    ran = tiptoe("seed", "add", "docs", "http://127.0.0.1/")
     assert ran.code == 0
     assert "database schema: none →" in ran.err
     assert tiptoe("db", "upgrade").out.endswith("already\n")

@@ -2,7 +2,10 @@
 
 import io
 import json
+import os
+import pty
 import re
+import subprocess
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -126,3 +129,51 @@ def test_no_help_has_a_default_as_markup() -> None:
     """Square brackets are markup to rich, and eaten; show_default is not."""
     for path in (Path(out.__file__).parent).glob("*.py"):
         assert not re.search(r"(?<!\\)\[default:", path.read_text()), path
+
+
+ROOT = Path(__file__).parents[2]
+TITLE = "Щука – 魚 – ü"
+
+
+def typed_in(encoding: str, *args: str, url: str, terminal: bool = False) -> tuple[int, bytes, bytes]:
+    """A command in a process whose output is in this encoding: exit code, and what it wrote."""
+    env = {**os.environ, "PYTHONIOENCODING": encoding, "TIPTOE_DATABASE_URL": url, "PYTHONPATH": str(ROOT)}
+    argv = [sys.executable, "-P", "-m", "tiptoe", *args]
+    if not terminal:
+        ran = subprocess.run(argv, env=env, capture_output=True, timeout=60, check=False)
+        return ran.returncode, ran.stdout, ran.stderr
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(argv, env=env, stdout=theirs, stderr=subprocess.PIPE) as process:
+        _, said = process.communicate(timeout=60)
+        os.close(theirs)
+        with open(ours, "rb", buffering=0) as read:
+            return process.returncode, read.read(1 << 16) or b"", said
+
+
+# encoding → the title as it is written there
+LACKING = [
+    ("iso8859-1", "???? ? ? ? ü"),
+    ("ascii", "???? ? ? ? ?"),
+    ("cp1251", "Щука – ? – ?"),
+    ("koi8-r", "Щука ? ? ? ?"),
+    ("utf-8", TITLE),
+]
+
+
+@pytest.mark.parametrize(("encoding", "shown"), LACKING)
+@pytest.mark.parametrize("terminal", [False, True])
+def test_characters_that_a_terminal_lacks_are_replaced(
+    database_url: str, encoding: str, shown: str, terminal: bool
+) -> None:
+    code, wrote, said = typed_in(encoding, "sql", f"SELECT '{TITLE}' AS title", url=database_url, terminal=terminal)
+    assert (code, b"Traceback" in said) == (0, False), said
+    assert shown in wrote.decode(encoding), wrote
+
+
+@pytest.mark.parametrize("encoding", ["iso8859-1", "ascii", "cp1251"])
+def test_errors_and_json_there(database_url: str, encoding: str) -> None:
+    """An error quotes its input; a document stays whole, as escapes."""
+    code, _, said = typed_in(encoding, "url", "why", f"http://{TITLE}", url=database_url)
+    assert (code, said.count(b"\n"), b"Traceback" in said) == (2, 1, False)
+    _, wrote, _ = typed_in(encoding, "sql", f"SELECT '{TITLE}' AS title", "--json", url=database_url)
+    assert json.loads(wrote.decode("ascii")) == [{"title": TITLE}]

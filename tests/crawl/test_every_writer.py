@@ -91,4 +91,4 @@ def test_what_deadlocks_again_and_again_is_given_up() -> None:
 
     with pytest.raises(Deadlock):
         db.repeat(act)
-    assert len(tries) == db.DEADLOCK_TRIES
+    assert len(tries) == db.TRIES

@@ -1,5 +1,7 @@
 """What a connection asks of both ends, so that neither waits long for one that is gone."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from urllib.parse import urlsplit
 
@@ -8,7 +10,9 @@ import pytest
 from psycopg import sql
 from sqlalchemy import text
 
-from app.store import db, server
+from app.admin import doctor
+from app.errors import ServiceError
+from app.store import db, migrate, server
 
 # of the URL, the setting of the session, its value
 SESSIONS = [
@@ -17,6 +21,10 @@ SESSIONS = [
     ("", "tcp_keepalives_idle", "10"),
     ("", "application_name", "tiptoe"),
     ("", "TimeZone", "UTC"),
+    ("", "default_transaction_isolation", "read committed"),
+    ("?options=-c%20default_transaction_isolation%3Dserializable", "default_transaction_isolation", "read committed"),
+    ("?options=-c%20TimeZone%3DAsia/Tokyo", "TimeZone", "UTC"),
+    ("?client_encoding=latin1", "client_encoding", "UTF8"),
     ("?options=-c%20idle_in_transaction_session_timeout%3D5min", "idle_in_transaction_session_timeout", "5min"),
     ("?options=-c%20work_mem%3D3MB", "work_mem", "3MB"),
     ("?options=-c%20work_mem%3D3MB", "idle_in_transaction_session_timeout", "10s"),
@@ -60,13 +68,77 @@ def test_what_libpq_is_asked(database_url: str, parameters: str, name: str, valu
     assert asked.get(name, "0") == value
 
 
-def test_times_are_utc_whatever_the_zone_of_the_server(database_url: str) -> None:
-    """A package of Postgres takes the machine's zone, and we show, export and compare what it answers."""
-    engine = db.connect(database_url)
-    name = urlsplit(database_url).path[1:]
+# setting of the database, its value there, libpq's variable for it, and what a session of ours has
+PINNED = [
+    ("TimeZone", "Asia/Tokyo", "PGTZ", "UTC"),
+    ("DateStyle", "German", "PGDATESTYLE", "ISO, MDY"),
+    ("DateStyle", "SQL, DMY", "PGDATESTYLE", "ISO, MDY"),
+    ("IntervalStyle", "iso_8601", "", "postgres"),
+    ("client_encoding", "LATIN1", "PGCLIENTENCODING", "UTF8"),
+    ("default_transaction_isolation", "serializable", "", "read committed"),
+    ("default_transaction_isolation", "repeatable read", "", "read committed"),
+]
+
+
+@contextmanager
+def as_set(database_url: str, setting: str, value: str) -> Iterator[None]:
+    """The database has this setting for all new sessions."""
+    name, which = sql.Identifier(urlsplit(database_url).path[1:]), sql.Identifier(setting)
     with psycopg.connect(database_url, autocommit=True) as connection:
-        connection.execute(sql.SQL("ALTER DATABASE {} SET timezone = 'Asia/Tokyo'").format(sql.Identifier(name)))
-    with db.transaction(engine) as tx:
-        found = server.now(tx)
+        connection.execute(sql.SQL("ALTER DATABASE {} SET {} = {}").format(name, which, sql.Literal(value)))
+        yield
+        connection.execute(sql.SQL("ALTER DATABASE {} RESET {}").format(name, which))
+
+
+@pytest.mark.parametrize(("setting", "value", "variable", "ours"), PINNED)
+def test_what_is_pinned_whatever_the_database_and_the_environment_have(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, setting: str, value: str, variable: str, ours: str
+) -> None:
+    """A package of Postgres takes the machine's zone, and we show, export and compare what it answers."""
+    for is_variable in [False, True] if variable else [False]:
+        if is_variable:
+            monkeypatch.setenv(variable, value)
+        with as_set(database_url, setting, value):
+            engine = db.connect(database_url)
+            with db.transaction(engine) as tx:
+                assert tx.execute(text("SELECT current_setting(:name)"), {"name": setting}).scalar_one() == ours
+                assert server.now(tx).utcoffset() == timedelta(0)
+                assert tx.execute(text("SELECT interval '1 day 2 h', 'Щ日'")).one() == (timedelta(1, 7200), "Щ日")
+            engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "variable", "ours"), [row for row in PINNED if row[0] != "client_encoding"]
+)
+def test_behind_a_pooler_it_is_checked(database_url: str, setting: str, value: str, variable: str, ours: str) -> None:
+    """A pooler passes no options: by the first connection, so by doctor and by each command and worker at its start."""
+    with as_set(database_url, setting, value):
+        engine = db.connect(f"{database_url}?pooler=transaction")
+        with pytest.raises(ServiceError, match=f"ALTER ROLE tiptoe SET {setting} = '{ours}'") as told:
+            migrate.require(engine)
+        assert "\n" not in str(told.value)
+        (check,) = doctor.database(engine)
+        assert (check.grade, ours in check.remedy) == ("fail", True)
+        engine.dispose()
+
+
+def test_a_transaction_that_could_not_be_ordered_is_repeated(database_url: str) -> None:
+    """40001, as a standby's recovery makes one, or a trigger that sets another isolation."""
+    engine, tries = db.connect(database_url), []
+    with psycopg.connect(database_url, autocommit=True) as other:
+        other.execute("CREATE TABLE counted (n int)")
+        other.execute("INSERT INTO counted VALUES (0)")
+
+        def act() -> None:
+            with db.transaction(engine) as tx:
+                tx.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
+                tx.execute(text("SELECT n FROM counted")).one()
+                if not tries:
+                    other.execute("UPDATE counted SET n = n + 1")
+                tries.append(1)
+                tx.execute(text("UPDATE counted SET n = n + 1"))
+
+        db.repeat(act)
+        assert (len(tries), other.execute("SELECT n FROM counted").fetchone()) == (2, (2,))
+        other.execute("DROP TABLE counted")
     engine.dispose()
-    assert found.utcoffset() == timedelta(0)

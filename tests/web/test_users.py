@@ -5,6 +5,7 @@ import time
 from hashlib import sha256
 
 import pytest
+from starlette.datastructures import Headers
 
 from app.policy.passwords import as_text, hashed
 from app.web.users import SESSION_S, WRONG_MOST, WRONG_WITHIN_S, Users, Viewer
@@ -24,7 +25,7 @@ class Clock:
 
 
 def viewer(users: Users, session: str) -> Viewer | None:
-    return users.viewer(session=session, seat="seat", client="127.0.0.1", headers={})
+    return users.viewer(session=session, seat="seat", client="127.0.0.1", headers=Headers({}))
 
 
 def test_a_session_ends_after_its_hours() -> None:
@@ -79,3 +80,22 @@ def test_logins_are_tried_again_after_a_minute() -> None:
     clock.now += WRONG_WITHIN_S + 1
     assert not users.is_held
     assert users.login("anna", PASSWORD) is not None
+
+
+# fields of the request, name of the viewer
+PROXIED: list[tuple[list[tuple[bytes, bytes]], str | None]] = [
+    ([(b"x-user", b"paul")], "paul"),
+    ([(b"x-user", b"rudi"), (b"x-user", b"paul")], None),
+    ([(b"x-user", b"paul"), (b"x-user", b"paul")], None),
+    ([(b"x-user", b""), (b"x-user", b"paul")], None),
+    ([(b"x-user", b"")], None),
+    ([], None),
+]
+
+
+@pytest.mark.parametrize(("fields", "name"), PROXIED)
+def test_two_headers_of_the_proxy_are_nobody(fields: list[tuple[bytes, bytes]], name: str | None) -> None:
+    """One may be the client's own, which a proxy that appends its own passes on."""
+    users = Users(settings_of("postgresql://x/y", web_users="paul:steer,rudi:read", web_proxy="X-User=10.0.0.7/32"))
+    found = users.viewer(session="", seat="seat", client="10.0.0.7", headers=Headers(raw=fields))
+    assert (found and found.name) == name
