@@ -6,13 +6,13 @@ hidden or nofollow link is followed. Sources: the HTML standard, sections quoted
 """
 
 import re
-from collections.abc import Iterable
-from typing import TypedDict
+from collections.abc import Iterable, Mapping
+from typing import Any, TypedDict
 
 from app.model.page import Dated, Page
 from app.model.shell import Evidence, ShellSign
 from app.parse import charset, language
-from app.parse.html import dates, shell, shell_data, text, tree
+from app.parse.html import dates, said, shell, shell_data, text, tree
 from app.parse.html.survey import MAX_FIELD_CHARS, Survey
 from app.parse.html.text import fold
 from app.parse.html.tree import Element
@@ -66,7 +66,7 @@ def read(
     if is_cut and not _may_hide(markup):
         survey.add_deep(markup)
     survey.add_leads(root)
-    texts = _texts(root, survey, hidden, content_language) if want_text else _Texts()
+    texts = _texts(root, markup, survey, hidden, content_language) if want_text else _Texts()
     if want_text and want_language and not texts["language"]:
         texts["language_detected"] = language.detect(texts["main_text"])
     return Page(
@@ -97,6 +97,9 @@ class _Texts(TypedDict, total=False):
     """The fields of a page that are read from its text; none of them without `want_text`."""
 
     title: str | None
+    headline: str | None
+    author: str | None
+    data: Mapping[str, Any] | None
     description: str | None
     language: str | None
     language_detected: str | None
@@ -106,16 +109,21 @@ class _Texts(TypedDict, total=False):
     shell: Evidence
 
 
-def _texts(root: Element, survey: Survey, hidden: list[Element], content_language: str | None) -> _Texts:
+def _texts(root: Element, markup: bytes, survey: Survey, hidden: list[Element], content_language: str | None) -> _Texts:
     declared = _language(root.get("lang") or root.get("xml:lang") or survey.language or content_language)
     title = next((each for each in root.iter("title") if not tree.is_drawn(each)), None)
+    titled = None if title is None else _field("".join(title.itertext()) if len(title) else title.text)
+    stated = said.of(root, markup, survey.dated, titled)
     published, modified = dates.of(survey.dated)
     main_text = text.main_text(root, hidden)
     evidence = {} if len(main_text) >= shell.LITTLE_TEXT_CHARS else shell.evidence(root)
     if article := shell_data.article(root) if ShellSign.DATA in evidence else "":
         main_text, evidence = scalar(article[: text.MAX_TEXT_CHARS]), {**evidence, ShellSign.ARTICLE: "JSON-LD"}
     return _Texts(
-        title=None if title is None else _field("".join(title.itertext()) if len(title) else title.text),
+        title=titled,
+        headline=stated.headline,
+        author=stated.author,
+        data=stated.data,
         description=_field(survey.description),
         language=declared,
         published=published,
