@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, NamedTuple
 
 from app.model.shell import Evidence
@@ -27,10 +27,14 @@ class Link(NamedTuple):
 
 
 class Dated(NamedTuple):
-    """A point in time that a page names, in UTC, and where: "json-ld", "meta" or "time" (the element)."""
+    """A point in time that a page names, in UTC; where: "json-ld", "meta", "time", "text" or "url"; the day it says.
+
+    The day is that of the page's own zone: 23:30 in New York is tomorrow in UTC.
+    """
 
     at: datetime
     source: str
+    day: date
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,8 +36,10 @@ class PageRow(TypedDict):
     description: str | None
     published_at: str | None
     published_from: str | None
+    published_on: str | None
     modified_at: str | None
     modified_from: str | None
+    modified_on: str | None
     main_text: str | None
     body_sha256: bytes
     text_sha256: bytes

@@ -16,6 +16,7 @@ from app.crawl.state.visit import Visit
 from app.model import Cause, Header, Page, Url, VisitEnding
 from app.model.url import on_host
 from app.parse import language
+from app.parse.html import dates
 from app.parse.html.survey import refreshed
 from app.policy import link_header
 from app.policy.focus import novelty
@@ -201,6 +202,7 @@ def _home(scope: Scope, attempt: Attempt, canonical: Url | None) -> Url | None:
 def page_row(attempt: Attempt, document: Page, wished: Wishes, text_sha256: bytes, canonical: str | None) -> PageRow:
     """The page as the table of pages has it."""
     reply = attempt.reply
+    published = document.published or dates.of_url(attempt.url.text)
     return {
         "host_id": attempt.due.host_id,
         "crawl_id": attempt.due.crawl_id,
@@ -213,13 +215,15 @@ def page_row(attempt: Attempt, document: Page, wished: Wishes, text_sha256: byte
         "language_detected": document.language_detected or _language_of_unkept(document, wished),
         "title": document.title,
         "description": document.description,
-        "published_at": document.published.at.isoformat() if document.published else None,
-        "published_from": document.published.source if document.published else None,
+        "published_at": published.at.isoformat() if published else None,
+        "published_from": published.source if published else None,
+        "published_on": published.day.isoformat() if published else None,
         "headline": document.headline,
         "author": document.author,
         "data": None if wished.noarchive else document.data,
         "modified_at": document.modified.at.isoformat() if document.modified else None,
         "modified_from": document.modified.source if document.modified else None,
+        "modified_on": document.modified.day.isoformat() if document.modified else None,
         "main_text": None if wished.noarchive else document.main_text,
         "body_sha256": attempt.body_sha256 or _EMPTY,
         "text_sha256": text_sha256,

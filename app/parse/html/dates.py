@@ -1,13 +1,16 @@
 """Reads when a page was published and modified, from what it says itself, and where it says so.
 
-Three sources, the most deliberate first: JSON-LD (https://schema.org/datePublished), <meta>, and <time datetime>. Dates
-in prose or in URLs are not guessed at: htmldate does, at 2 ms a page. A date without a zone counts as UTC.
+The most deliberate source counts: JSON-LD (https://schema.org/datePublished), <meta>, <time datetime>, then a date that
+a person reads beside the headline, then one in the URL. A date without a zone counts as UTC; the day stays as written.
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
+from html import unescape
+from itertools import islice
+from typing import Final
 
 import orjson
 
@@ -31,8 +34,50 @@ _MODIFIED = (
     "dcterms.modified", "dc.date.modified", "last-modified", "lastmod", "revised",
 )  # fmt: skip
 _META_NAMES = frozenset((*_PUBLISHED, *_MODIFIED))
-_PUBLISHED_TIME = re.compile(r"(?<![a-z])(?:datepublished|pubdate|published|entry-date|dt-published)(?![a-z])")
+_PUBLISHED_TIME = re.compile(
+    r"(?<![a-z])(?:datepublished|datecreated|pubdate|published|entry-date|dt-published)(?![a-z])"
+)
 _MODIFIED_TIME = re.compile(r"(?<![a-z])(?:datemodified|modified|updated|dt-updated)(?![a-z])")
+# A date for people: the first words of an element that is named so, else what follows the headline of an article.
+_MARKS = (b"ublished", b"byline")  # one of them stands in pages that say nothing of themselves and have a date
+_NAMED = tuple(b"date posted Posted publish Publish byline timestamp -time meta- -meta _meta meta_".split())
+_AN_ATTRIBUTE = re.compile(
+    rb"""<[a-z][^<>]{0,300}(?:class|id|itemprop|property)=["']?[^"'<>]{0,200}\Z""", re.IGNORECASE
+)
+_NAMES = re.compile(
+    rb"(?<![a-z])(?:date|dateline|pubdate|posted|publish|published|datepublished|datecreated|byline|timestamp|time"
+    rb"|(?:post|entry|article)[-_]?(?:meta|info|date))(?![a-z])",
+    re.IGNORECASE,
+)
+_IN_BROKEN_JSON = re.compile(r'"(datePublished|dateModified)"\s{0,9}:\s{0,9}"([^"]{8,40})"')
+_OF_ARTICLE = (b"<article", b'Posting"', b'Article"', b'content="article"', b"content='article'")
+MOST_NAMED, _TAG_BYTES, _NAMED_BYTES, _NAMED_CHARS = 40, 600, 600, 120
+_PHRASE_CHARS = 40  # "Published on Friday, 21 September 2024"
+_BEHIND_BYTES, _BEHIND_CHARS = 6_000, 400
+_SCRIPTS = re.compile(rb"<(script|style|svg)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
+_TAGS = re.compile(rb"<[^<>]*>")
+_IN_PATH = re.compile(r"/(\d{4})[/-](\d{1,2})[/-](\d{1,2})(?=[/-]|\Z)")
+_MONTHS: Final = {
+    name: number
+    for number, names in enumerate(
+        (
+            "january jan januar janvier enero ene gennaio gen janeiro januari",
+            "february feb februar février fev fév febrero febbraio fevereiro februari",
+            "march mar märz mrz mars marzo março maart mrt",
+            "april apr avril avr abril abr aprile",
+            "may mai mayo maggio mag maio mei",
+            "june jun juni juin junio giugno giu junho",
+            "july jul juli juillet juil julio luglio lug julho",
+            "august aug août aou agosto ago augustus",
+            "september sep sept septembre septiembre settembre set setembro",
+            "october oct oktober okt octobre octubre ottobre ott outubro out",
+            "november nov novembre noviembre novembro",
+            "december dec dezember dez décembre déc diciembre dic dicembre dezembro",
+        ),
+        1,
+    )
+    for name in names.split()
+}
 _DAY = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 _ARTICLE = re.compile(
     r"Article|Posting|Report|WebPage|Recipe|Review|Product|Course|Event|JobPosting|VideoObject|Dataset"
@@ -81,8 +126,8 @@ def _nodes(scripts: list[str]) -> Iterator[dict[str, object]]:
         if len(script) <= _MAX_JSON_CHARS and ("datePublished" in script or "dateModified" in script):
             try:
                 waiting.append(orjson.loads(script.encode("utf-8", "replace")))
-            except orjson.JSONDecodeError:
-                continue  # theirs is no JSON: it says nothing
+            except orjson.JSONDecodeError:  # theirs is no JSON, and their dates can be read all the same
+                waiting.append({found[1]: found[2] for found in reversed(list(_IN_BROKEN_JSON.finditer(script)))})
     for count, thing in enumerate(waiting):
         if count >= _MAX_NODES:
             return
@@ -115,19 +160,20 @@ def _of_only(times: list[Element]) -> Dated | None:
 
 def _dated(written: object, source: str) -> Dated | None:
     at = parsed(written) if isinstance(written, str) else None
-    return Dated(at, source) if at else None
+    return Dated(at.astimezone(UTC), source, at.date()) if at else None
 
 
 def parsed(written: str) -> datetime | None:
-    """A date as ISO 8601, as mail writes it, or at least with year, month and day in this order; in UTC."""
+    """A date as ISO 8601, as mail writes it, or with year, month and day in this order; in its own zone, else UTC."""
     written = written.strip()[:40]
     for read in (datetime.fromisoformat, parsedate_to_datetime, _day):
         try:
             at = read(written)
-            at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+            at = at.replace(tzinfo=UTC) if at.tzinfo is None else at
+            year = at.astimezone(UTC).year
         except (ValueError, OverflowError, IndexError, TypeError):
             continue
-        return at if at.year in _YEARS else None
+        return at if year in _YEARS else None
     return None
 
 
@@ -136,3 +182,118 @@ def _day(written: str) -> datetime:
     if found is None:
         raise ValueError(written)
     return datetime(int(found[1]), int(found[2]), int(found[3]), tzinfo=UTC)
+
+
+def of_text(markup: bytes, language: str | None, *, is_rich: bool) -> Dated | None:
+    """When the page was published, by a date that a person reads: in an element named so, else behind the headline of
+    an article.   is_rich: it says more of itself, by OpenGraph or JSON-LD
+    """
+    if not is_rich and not any(mark in markup for mark in _MARKS):  # most pages of manuals
+        return None
+    for start in named(markup):
+        most = _PHRASE_CHARS if markup[start : start + 1] in b"pP" else _NAMED_CHARS
+        if day := written_day(_text(markup[start : start + _NAMED_BYTES], most), language):
+            return _on(day, "text")
+    headline = markup.find(b"</h1>")
+    if headline < 0 or not any(mark in markup for mark in _OF_ARTICLE):
+        return None
+    behind = markup[headline + 5 : headline + _BEHIND_BYTES]
+    day = written_day(_text(behind, _BEHIND_CHARS), language)
+    return _on(day, "text") if day else None
+
+
+def named(markup: bytes) -> list[int]:
+    """Where the words of elements begin that are named as dates are, or that begin with "Published"."""
+    found = set()
+    for name in _NAMED:
+        at = -1
+        for _ in range(MOST_NAMED):
+            at = markup.find(name, at + 1)
+            if at < 0:
+                break
+            begin = markup.rfind(b"<", max(at - _TAG_BYTES, 0), at)
+            end = markup.find(b">", at, at + _TAG_BYTES)
+            if end > 0 and begin >= 0 and _is_named(markup[begin : end + 1], at - begin):
+                found.add(end + 1)
+            elif name[0] in b"Pp" and not markup[max(at - 60, 0) : at].rpartition(b">")[2].strip():
+                found.add(at)
+    return sorted(found)[:MOST_NAMED]
+
+
+def _is_named(tag: bytes, at: int) -> bool:
+    """Whether what stands there names the element: a whole word of its class, id or the like."""
+    return b">" not in tag[:-1] and _AN_ATTRIBUTE.match(tag[:at]) is not None and _NAMES.search(tag) is not None
+
+
+def of_url(path: str) -> Dated | None:
+    """The day in a path, as blogs have it: /2024/03/21/."""
+    found = _IN_PATH.search(path)
+    day = _made(int(found[1]), int(found[2]), int(found[3])) if found else None
+    return _on(day, "url") if day else None
+
+
+def written_day(text: str, language: str | None = None) -> date | None:
+    """The first day that is written in a text: "21 March 2024", "March 21st, 2024", "21.03.2024", "2024-03-21".
+
+    language: decides what 3/4/2024 is: April for most, March for English but British and its kin
+    """
+    best: tuple[int, date] | None = None
+    for pattern, read in _WRITTEN:
+        for found in islice(pattern.finditer(text), 3):
+            day = read(found, language)
+            if day and (best is None or found.start() < best[0]):
+                best = found.start(), day
+                break
+    return best[1] if best else None
+
+
+def _text(markup: bytes, most: int) -> str:
+    """The words of a piece of markup, which may begin and end anywhere."""
+    bare = _TAGS.sub(b" ", _SCRIPTS.sub(b" ", markup)).partition(b"<")[0]
+    return unescape(bare.decode("utf-8", "ignore"))[:most]
+
+
+def _on(day: date, source: str) -> Dated:
+    return Dated(datetime(day.year, day.month, day.day, tzinfo=UTC), source, day)
+
+
+def _made(year: int, month: int, day: int) -> date | None:
+    try:
+        return date(year, month, day) if year in _YEARS else None
+    except ValueError:
+        return None
+
+
+def _with_month(year: str, month: str, day: str) -> date | None:
+    number = _MONTHS.get(month.lower()) or _MONTHS.get(month.lower()[:3])
+    return _made(int(year), number, int(day)) if number else None
+
+
+def _by_slashes(found: re.Match[str], language: str | None) -> date | None:
+    first, second, year = int(found[1]), int(found[2]), int(found[3])
+    is_american = (language or "en") in ("en", "en-us", "en-ph")
+    month, day = (first, second) if (is_american and first <= 12) or second > 12 else (second, first)
+    return _made(year, month, day)
+
+
+_WRITTEN: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str | None], date | None]], ...]] = (
+    (
+        re.compile(
+            r"\b(\d{1,2})(?:st|nd|rd|th|er|\.|º)?\s{1,3}(?:de\s|of\s)?([^\W\d_]{3,12})\.?,?\s{1,3}(?:de\s|del\s)?(\d{4})\b"
+        ),
+        lambda found, _: _with_month(found[3], found[2], found[1]),
+    ),
+    (
+        re.compile(r"\b([^\W\d_]{3,12})\.?\s{1,3}(\d{1,2})(?:st|nd|rd|th)?,?\s{1,3}(\d{4})\b"),
+        lambda found, _: _with_month(found[3], found[1], found[2]),
+    ),
+    (
+        re.compile(r"(?<!\d)(\d{4})(?:[-/.]|年\s?)(\d{1,2})(?:[-/.]|月\s?)(\d{1,2})(?!\d)"),
+        lambda found, _: _made(int(found[1]), int(found[2]), int(found[3])),
+    ),
+    (
+        re.compile(r"(?<![\d.])(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})(?![\d.]\d)"),
+        lambda found, _: _made(int(found[3]), int(found[2]), int(found[1])),
+    ),
+    (re.compile(r"(?<!\d)(\d{1,2})[/-](\d{1,2})[/-](\d{4})(?!\d)"), _by_slashes),
+)

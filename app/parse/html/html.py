@@ -115,6 +115,8 @@ def _texts(root: Element, markup: bytes, survey: Survey, hidden: list[Element], 
     titled = None if title is None else _field("".join(title.itertext()) if len(title) else title.text)
     stated = said.of(root, markup, survey.dated, titled)
     published, modified = dates.of(survey.dated)
+    is_rich = stated.data is not None and not {"og", "json-ld"}.isdisjoint(stated.data)
+    published = published or dates.of_text(markup, declared, is_rich=is_rich)
     main_text = text.main_text(root, hidden)
     evidence = {} if len(main_text) >= shell.LITTLE_TEXT_CHARS else shell.evidence(root)
     if article := shell_data.article(root) if ShellSign.DATA in evidence else "":

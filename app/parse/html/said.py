@@ -43,7 +43,7 @@ _WORD: Final = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Stated:
     """headline, author: white space folded;   data: {"og": …, "meta": …, "json-ld": […]}, None where there is none."""
 
     headline: str | None = None
@@ -57,7 +57,7 @@ class _Found:
     things: list[dict[str, Any]] = field(default_factory=list)
 
 
-def of(root: Element, markup: bytes, elements: Iterable[Element], title: str | None) -> Said:
+def of(root: Element, markup: bytes, elements: Iterable[Element], title: str | None) -> Stated:
     """Read what a page says.   elements: its meta and script elements, in document order;   title: of the document"""
     found = _Found()
     chars = 0
@@ -70,7 +70,7 @@ def of(root: Element, markup: bytes, elements: Iterable[Element], title: str | N
                 found.things += _things(element.text)
     found.things.sort(key=lambda thing: _ARTICLE.search(str(thing.get("@type"))) is None)
     author = _stated_author(found) or (_signature(root) if _MAY_BE_SIGNED.search(markup) else None)
-    return Said(headline=_headline(root, found, title), author=author, data=_data(found))
+    return Stated(headline=_headline(root, found, title), author=author, data=_data(found))
 
 
 def _meta(element: Element, metas: dict[str, str]) -> None:
