@@ -1,6 +1,6 @@
 """An answer that is to be archived, and its records: the response or a revisit, the request, and what we decided. Pure.
 
-The answer stands in its record as it was received: its header as it came, but with CR LF where a line ended in LF alone,
+The answer stands in its record as it was received: its header as it came, but with CR LF where a line ended in LF,
 its body with its content-coding. Its transfer-coding is undone, so the field that names it is renamed; a reader would
 undo it again. A payload that the archive holds already is not stored twice: a revisit record names the capture that has
 it.
