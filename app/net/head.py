@@ -118,8 +118,9 @@ def _is_kept_alive(version: int, headers: dict[str, str]) -> bool:
 
 
 def _read_fields(stream: Any, read: list[bytes]) -> tuple[list[tuple[str, str]], bool]:
-    """Read the fields up to the empty line, names in lower case, values latin-1 (RFC 9112 5); and whether one of them
-    was malformed, as the lines that are skipped.
+    """Read the fields up to the empty line, names in lower case, values latin-1 (RFC 9112 5).
+
+    Also returns whether a line is malformed; one that names no field is skipped.
 
     read: every line is added to it as it arrived
     """
