@@ -1,10 +1,12 @@
 """Reads the body of a response, decoded and up to a limit, and reports whether it was complete.
 
 Decides how much is read, which failure an incomplete body is, and whether its connection may serve another request.
-http.client undoes the framing, `app.net.decode` the codings.
+The framing is undone here, the codings in `app.net.decode`. http.client's reader of chunks takes `0x5` and `1_0` for a
+size, and does not look at what follows a chunk.
 """
 
 import http.client
+import re
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +22,8 @@ CHUNK_BYTES = 64 * 1024
 SPOOL_BYTES = 1024 * 1024  # a coded body of a sink stays in memory up to here
 # Error and challenge pages are short. The rest of a longer one is not read: its connection is closed instead.
 ERROR_BODY_BYTES = 64 * 1024
+CHUNK_LINE_BYTES = 64 * 1024  # the size of a chunk with its extensions, or a trailer field
+_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?\r?\n", re.DOTALL)  # blanks: as in Chromium
 
 
 @dataclass(slots=True)
@@ -38,6 +42,49 @@ class Body:
     detail: str = ""
 
 
+class _Chunks:
+    """The body of a chunked response, without its framing (RFC 9112 7.1). Lines may end in LF alone."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._left = 0
+        self._is_first, self._is_over = True, False
+
+    def read1(self, most: int) -> bytes:
+        """Some of the body; nothing at its end. Raises Broken."""
+        if not self._left and not self._begin():
+            return b""
+        data: bytes = self._stream.read1(min(most, self._left))
+        if not data:
+            raise Broken(Failure.CUT, f"the body ends {self._left:,} bytes before the end of a chunk")
+        self._left -= len(data)
+        return data
+
+    def _begin(self) -> bool:
+        """Go on to the next chunk. False: there is none."""
+        if self._is_over:
+            return False
+        if not self._is_first and self._stream.readline(2) not in (b"\r\n", b"\n"):
+            raise Broken(Failure.CUT, "a chunk is not as long as it says, or the body ends after it")
+        self._is_first = False
+        line = self._line()
+        if (found := _CHUNK_SIZE.fullmatch(line)) is None:
+            raise Broken(Failure.CUT, f"{line[:20]!r} is no size of a chunk")
+        self._left = int(found[1], 16)
+        if not self._left:
+            while self._line() not in (b"\r\n", b"\n"):
+                pass  # a trailer field; the exchange's bytes bound them
+            self._is_over = True
+        return not self._is_over
+
+    def _line(self) -> bytes:
+        line: bytes = self._stream.readline(CHUNK_LINE_BYTES + 1)
+        if not line.endswith(b"\n"):
+            what = "ends within its framing" if len(line) <= CHUNK_LINE_BYTES else "has a line too long in its framing"
+            raise Broken(Failure.CUT, f"the chunked body {what}")
+        return line
+
+
 class Response:
     """A response whose head is read, and no more.
 
@@ -49,7 +96,8 @@ class Response:
     def __init__(self, head: Head, *, pool: Any, connection: Any) -> None:
         self.status, self.fields, self.head = head.status, head.fields, head.octets
         self.tee: Callable[[bytes], object] | None = None
-        self._source, self._pool, self._connection = head, pool, connection
+        self._head, self._pool, self._connection = head, pool, connection
+        self._source = _Chunks(head.fp) if head.chunked else head
         self._exchange = connection.exchange
         self._length = self._left = None if head.chunked else head.length  # None: the body says when it ends
         self._wire_bytes = self._decoded_bytes = 0
@@ -79,7 +127,7 @@ class Response:
         data = self._receive(most) if self._decoders is None else self._decoders.read(most)
         self._decoded_bytes += len(data)
         if (not data or self.is_at_its_end) and self._connection is not None:
-            self._source.close()
+            self._head.close()
             if not self._is_in_step or (self._decoders is not None and self._decoders.has_surplus):
                 self._connection.close()
             self._pool.idle.put(self._connection)
@@ -89,7 +137,7 @@ class Response:
     def close(self) -> None:
         """Close the connection, unless it was returned."""
         if self._connection is not None:
-            self._source.close()
+            self._head.close()
             self._connection.close()
             self._connection = None
 

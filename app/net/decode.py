@@ -292,7 +292,7 @@ class _Link:
 
 
 def _bounded(read: Read, most: int) -> Read:
-    """The same reader, for so many octets in all. Raises Broken beyond them."""
+    """Bound a reader to so many octets in all. Beyond them it raises Broken."""
     left = most
 
     def bounded(count: int) -> bytes:

@@ -23,6 +23,7 @@ _ONE_VALUE = frozenset(
 )  # two of them joined are neither
 
 _NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2: token
+_STATUS = re.compile(rb"\s*(HTTP/\S*)\s+([1-9]\d\d)(?!\d)(.*)", re.IGNORECASE | re.DOTALL)
 _UNFIT = re.compile(r"[\x00\r\n]")  # RFC 9110 5.5: replaced by a space
 
 
@@ -49,7 +50,8 @@ class Head(http.client.HTTPResponse):
         is_odd = False
         while True:
             line, (version, status, reason) = _read_status(self.fp)
-            lines = [line]
+            is_odd = is_odd or not line.startswith(b"HTTP/")
+            lines = [line.lstrip()]
             self.received, has_odd_field = _read_fields(self.fp, lines)
             is_odd = is_odd or has_odd_field
             if status >= 200 or status == 101:  # RFC 9110 15.2: other 1xx are interim, the answer follows
@@ -84,11 +86,13 @@ class MessageHead(Head):
 
 
 def _read_status(stream: Any) -> tuple[bytes, tuple[str, int, str]]:
-    """Read the status line; version, status and reason (RFC 9112 4), as leniently as http.client.
+    """Read the status line; version, status and reason (RFC 9112 4), as leniently as browsers.
 
-    No reason and any white space will do.
+    No reason and any white space will do, small letters, and an empty line before it.
     """
     line = stream.readline(STATUS_BYTES_MAX + 1)
+    if line in (b"\r\n", b"\n"):
+        line += stream.readline(STATUS_BYTES_MAX + 1)
     if len(line) > STATUS_BYTES_MAX:
         raise http.client.LineTooLong("status line")
     if not line:
@@ -100,10 +104,11 @@ def _read_status(stream: Any) -> tuple[bytes, tuple[str, int, str]]:
 
 @lru_cache(maxsize=64)  # they are the same few in every response
 def _status_of(line: bytes) -> tuple[str, int, str] | None:
-    version, status, reason = [*line.split(None, 2), b"", b"", b""][:3]
-    if not version.startswith(b"HTTP/") or not (status.isdigit() and len(status) == 3 and status >= b"100"):
+    found = _STATUS.match(line)
+    if found is None:
         return None
-    return version.decode("latin-1"), int(status), reason.decode("latin-1").strip()
+    version, status, reason = found.groups()
+    return version.decode("latin-1").upper(), int(status), reason.decode("latin-1").strip()
 
 
 def _is_kept_alive(version: int, headers: dict[str, str]) -> bool:
@@ -113,8 +118,9 @@ def _is_kept_alive(version: int, headers: dict[str, str]) -> bool:
 
 
 def _read_fields(stream: Any, read: list[bytes]) -> tuple[list[tuple[str, str]], bool]:
-    """Read the fields up to the empty line, names in lower case, values latin-1 (RFC 9112 5); and whether one of them
-    was malformed, as the lines that are skipped.
+    """Read the fields up to the empty line, names in lower case, values latin-1 (RFC 9112 5).
+
+    Also returns whether a line is malformed; one that names no field is skipped.
 
     read: every line is added to it as it arrived
     """
@@ -201,6 +207,6 @@ def _framing(headers: dict[str, str], status: int) -> tuple[bool, int | None]:
         return False, None
     values = {value.strip() for value in lengths.split(",")}
     length = values.pop()
-    if values or not (length.isascii() and length.isdigit() and len(length) < 19):
+    if values or not (length.isascii() and length.isdigit() and len(length.lstrip("0")) < 19 and len(length) < 100):
         raise Broken(Failure.PROTOCOL, f"Content-Length {lengths!r}")
     return False, int(length)

@@ -58,6 +58,8 @@ FRAMED: list[tuple[str, bytes, bytes]] = [
     ("a folded line", raw(OK + b"X-A: b\n c\nContent-Length: 5", b"hello"), b"hello"),
     ("a folded first line", raw(OK + b" X-A: b\nContent-Length: 5", b"hello"), b"hello"),
     ("a NUL in a value", raw(OK + b"X-A: b\0c\nContent-Length: 5", b"hello"), b"hello"),
+    ("an empty line before it", b"\r\n" + page(b"hello"), b"hello"),
+    ("small letters", page(b"hello").replace(b"HTTP/1.1 200 OK", b"http/1.1 200 OK"), b"hello"),
     ("padding after a stream", page(gzip.compress(PLAIN) + bytes(9), b"Content-Encoding: gzip"), PLAIN),
 ]  # fmt: skip
 
@@ -68,6 +70,11 @@ def test_it_is_read_and_nothing_after_it(site: HostileServer, sender: Replying, 
     assert (reply.status, reply.failure, reply.body) == (200, None, content), reply.detail
     assert answered(site, sender, page(b"next")).body == b"next"
     assert site.connections == 2
+
+
+def test_a_length_may_begin_with_zeros(site: HostileServer, sender: Replying) -> None:
+    reply = answered(site, sender, raw(OK + b"Content-Length: " + b"0" * 30 + b"5", b"hello"))
+    assert (reply.failure, reply.body) == (None, b"hello")
 
 
 def test_a_head_is_bounded_in_octets(site: HostileServer, sender: Replying) -> None:
@@ -88,7 +95,7 @@ STREAMS = [
 ]
 
 
-@pytest.mark.parametrize(("coding", "stream"), STREAMS)
+@pytest.mark.parametrize(("coding", "stream"), STREAMS, ids=[row[0].decode() for row in STREAMS])
 @pytest.mark.parametrize("ends", [once, reset_after, kept_open])
 def test_the_length_before_packing(
     site: HostileServer, sender: Replying, coding: bytes, stream: bytes, ends: object
@@ -101,7 +108,7 @@ def test_the_length_before_packing(
     assert site.connections == 2
 
 
-@pytest.mark.parametrize(("coding", "stream"), STREAMS)
+@pytest.mark.parametrize(("coding", "stream"), STREAMS, ids=[row[0].decode() for row in STREAMS])
 @pytest.mark.parametrize("more", [1, 7, 100_000])
 def test_another_length_than_the_streams(
     site: HostileServer, sender: Replying, coding: bytes, stream: bytes, more: int
@@ -111,7 +118,13 @@ def test_another_length_than_the_streams(
 
 
 TWO = gzip.compress(PLAIN[:99]) + gzip.compress(PLAIN[99:])
+
+
 # name, answer: none of them proves its length wrong
+def chunks(*lines: bytes) -> bytes:
+    return raw(OK + b"Transfer-Encoding: chunked", b"".join(lines))
+
+
 SHORT: list[tuple[str, bytes]] = [
     ("without a coding", raw(OK + b"Content-Length: 20", PLAIN[:10])),
     ("within the stream", of_length(len(PLAIN), b"gzip", gzip.compress(PLAIN)[:-1])),
@@ -121,8 +134,26 @@ SHORT: list[tuple[str, bytes]] = [
     ("before the first octet", of_length(len(PLAIN), b"gzip", b"")),
     ("without the last chunk", raw(OK + b"Transfer-Encoding: chunked\nContent-Encoding: gzip",
                                    b"%x\r\n%b\r\n" % (len(TWO), TWO))),
+    ("without the last empty line", chunks(b"5\r\nhello\r\n0\r\n")),
+    ("after the last data", chunks(b"5\r\nhello")),
+    ("longer than its chunk", chunks(b"5\r\nhello, world\r\n0\r\n\r\n")),
+    ("a size in Python's way", chunks(b"0x5\r\nhello\r\n0\r\n\r\n")),
+    ("a size with underscores", chunks(b"0_5\r\nhello\r\n0\r\n\r\n")),
+    ("a size with a sign", chunks(b"+5\r\nhello\r\n0\r\n\r\n")),
+    ("a size after a blank", chunks(b" 5\r\nhello\r\n0\r\n\r\n")),
+    ("a size beyond sense", chunks(b"f" * 16 + b"\r\nhello\r\n0\r\n\r\n")),
     ("a length shorter than the stream", of_length(20, b"gzip", gzip.compress(PLAIN))),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "body", [b"5\nhello\n0\n\n", b"2\r\nhe\n3 ;a=b\r\nllo\r\n00\t\r\nTrailer: x\r\n\r\n", b"005\r\nhello\r\n0;x\n\r\n"]
+)
+def test_chunks_as_browsers_read_them(site: HostileServer, sender: Replying, body: bytes) -> None:
+    reply = answered(site, sender, chunks(body))
+    assert (reply.failure, reply.body) == (None, b"hello"), reply.detail
+    assert answered(site, sender, page(b"next")).body == b"next"
+    assert site.connections == 1
 
 
 @pytest.mark.parametrize("answer", [row[1] for row in SHORT], ids=[row[0] for row in SHORT])
