@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -163,7 +163,7 @@ def _lines(file: str) -> Iterator[Iterable[str]]:
     from app.errors import InputError
 
     if file == "-":
-        stdin = io.BufferedReader(sys.stdin.buffer)  # type: ignore[arg-type]  # anything with `readinto`
+        stdin = io.BufferedReader(cast("io.RawIOBase", sys.stdin.buffer))
         lines = _decoded(stdin)
         yield lines
         lines.detach()
@@ -180,7 +180,7 @@ def _lines(file: str) -> Iterator[Iterable[str]]:
         yield lines
 
 
-def _decoded(opened: io.BufferedReader) -> io.TextIOWrapper:
+def _decoded(opened: "io.BufferedReader[Any]") -> io.TextIOWrapper:
     from app.admin import seed_file
 
     encoding = seed_file.encoding(opened.peek(seed_file.MARK_BYTES))

@@ -216,6 +216,6 @@ def _broken_by(error: Exception) -> Broken:
         return Broken(Failure.TIMEOUT, "the deadline passed before the headers were complete")
     if isinstance(error, OSError):  # RemoteDisconnected too, which is also an HTTPException
         return Broken(Failure.RESET, error.strerror or str(error))
-    if isinstance(error, http.client.BadStatusLine) and _SETTINGS.match(error.line):
+    if isinstance(error, http.client.BadStatusLine) and _SETTINGS.match(str(error)):
         return Broken(Failure.PROTOCOL, ONLY_HTTP2)
     return Broken(Failure.PROTOCOL, f"{type(error).__name__}: {error}")

@@ -106,13 +106,13 @@ class TlsSocket(PlainSocket, ssl.SSLSocket):
 def handshake(context: ssl.SSLContext, sock: PlainSocket, host: str, exchange: Exchange) -> TlsSocket:
     """Start a verified TLS session on `sock`, and add its time to connect_ms. Raises Broken: TLS or CONNECT_TIMEOUT."""
     begin_s = monotonic()
-    secure: PlainSocket = sock
+    secure: socket.socket = sock
     try:
         sock.settimeout(exchange.left_s())
         secure = context.wrap_socket(sock, server_hostname=host)
         assert isinstance(secure, TlsSocket)
         if not context.check_hostname:
-            match_hostname(secure.getpeercert(), host)
+            match_hostname(secure.getpeercert(), host)  # type: ignore[arg-type]  # urllib3 names the dict otherwise
         secure.exchange = exchange
         return secure
     except TimeoutError as error:

@@ -6,9 +6,9 @@ need `tests.crawl.clock.work`.
 """
 
 import threading
-import time
 from dataclasses import replace
 
+from app.clock import monotonic
 from app.crawl.state.worker import Worker
 from app.model import Reply, Request, Unsent
 
@@ -20,7 +20,7 @@ class _Ahead(threading.Event):
 
     def __init__(self) -> None:
         super().__init__()
-        self._now = time.monotonic()
+        self._now = monotonic()
 
     def now(self) -> float:
         return self._now
@@ -42,7 +42,7 @@ def ahead(worker: Worker) -> Worker:
 
     def send(request: Request) -> Reply | Unsent:
         if request.not_after is not None:
-            request = request._replace(not_after=request.not_after - clock.now() + time.monotonic())
+            request = request._replace(not_after=request.not_after - clock.now() + monotonic())
         reply = worker.send(request)
         started_s, ended_s, _ = clock.now(), clock.tick(), clock.tick()
         if isinstance(reply, Unsent):

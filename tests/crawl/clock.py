@@ -4,7 +4,6 @@
 what only a real clock can tell: the gaps that an origin sees.
 """
 
-import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -14,6 +13,7 @@ from sqlalchemy import Engine
 from app.beat import claim
 from app.beat.finish import finish
 from app.beat.promote import promote
+from app.clock import monotonic
 from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import VisitReport, visit
 from app.store import crawls, db
@@ -65,13 +65,13 @@ def work(worker: Worker, *, threads: int) -> None:
     """A worker with a beat of its own until every crawl has ended, in real time: who is slow holds up its own thread
     only."""
     busy: list[Future[VisitReport]] = []
-    until = time.monotonic() + WORK_S
+    until = monotonic() + WORK_S
     with ThreadPoolExecutor(threads) as pool:
 
         def offer(offers: Iterable[Offer]) -> None:
             busy.extend(pool.submit(visit, worker, each.host_id, each.token) for each in offers)
 
-        while time.monotonic() < until:
+        while monotonic() < until:
             claim.dispatch(worker.engine, worker.settings, offer, worker.rng)
             promote(worker.engine)
             finish(worker.engine)

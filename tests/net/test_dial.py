@@ -2,12 +2,12 @@
 
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
+from app.clock import monotonic
 from app.net.exchange import Exchange
 from app.net.sockets import PlainSocket
 
@@ -16,8 +16,8 @@ def exchange_of(deadline_s: float) -> Exchange:
     return Exchange(
         origin=("http", "a.test", 80),
         target="/",
-        started_s=time.monotonic(),
-        until_s=time.monotonic() + deadline_s,
+        started_s=monotonic(),
+        until_s=monotonic() + deadline_s,
         bytes_left=100_000,
     )
 

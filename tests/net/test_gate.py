@@ -1,11 +1,11 @@
 """A request that waits for its start between connecting and sending: what becomes of its connection, and what is told
 of it."""
 
-import time
 from collections.abc import Iterator
 
 import pytest
 
+from app.clock import monotonic
 from app.model import Reply, Request, Unsent
 from app.net.adapter import GuardedAdapter
 from app.net.http import Sender
@@ -53,7 +53,7 @@ def test_the_connection_is_made_before_the_start_and_the_request_begins_with_it(
     def waits(_: int) -> None:
         assert site.accepted.acquire(timeout=10), "connected while it waits"
         assert site.heads == [], "and nothing was sent"
-        opened.append(time.monotonic())
+        opened.append(monotonic())
 
     gate = Gate(True, before=waits)
     reply = sender.send(Request(url=site.url("/"), gate=gate))
@@ -92,17 +92,17 @@ def test_a_connection_that_has_served_is_kept_though_the_gate_does_not_open(
 def test_a_request_that_is_late_keeps_its_connection_for_the_next_start(site: HostileServer, sender: Sender) -> None:
     """Late between connecting and sending, as on a slow road: the start is lost, not the handshake."""
     site.answers["/"] = page()
-    passed = time.monotonic() + 0.05
+    passed = monotonic() + 0.05
 
     class Slow(Gate):
         def open(self) -> bool:
-            while time.monotonic() <= passed:
+            while monotonic() <= passed:
                 pass
             return super().open()
 
     sender.send(Request(url=site.url("/"), gate=Slow(True), not_after=passed))
     assert len(site.heads) == 1, "not_after is for coming to the gate"
-    late = sender.send(Request(url=site.url("/"), not_after=time.monotonic() - 1))
+    late = sender.send(Request(url=site.url("/"), not_after=monotonic() - 1))
     assert isinstance(late, Unsent)
     reply = sender.send(Request(url=site.url("/")))
     assert isinstance(reply, Reply)
@@ -143,11 +143,11 @@ def test_a_server_that_closes_each_time_is_given_up(site: HostileServer, sender:
 
 def test_the_wait_at_the_gate_is_no_part_of_the_deadline(site: HostileServer, sender: Sender) -> None:
     site.answers["/"] = page()
-    until = time.monotonic() + 0.6
+    until = monotonic() + 0.6
 
     class Slow(Gate):
         def open(self) -> bool:
-            while time.monotonic() < until:
+            while monotonic() < until:
                 pass
             return super().open()
 

@@ -1,12 +1,12 @@
 """The time that a page has, and the lease that has to last for it. With a stand-in for the browser."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pytest
 
 from app.browser.values import Ask, Bounds, BrowserDeath, BrowserProblem, PlainResponse, Rendering
+from app.clock import monotonic
 from app.crawl.state.worker import Worker
 from app.model.render import RenderEnding, RenderRefusal
 from app.render.ending import ATTEMPTS_MOST
@@ -28,7 +28,7 @@ class Clock:
     more_s: float = 0.0
 
     def __call__(self) -> float:
-        return time.monotonic() + self.more_s
+        return monotonic() + self.more_s
 
 
 @dataclass

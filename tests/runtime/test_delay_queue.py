@@ -1,13 +1,13 @@
 """Where visits wait without a thread: in time, in order, with as few threads as do, and never lost."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import pytest
 
+from app.clock import monotonic
 from app.runtime.delay_queue import LATE_S, Clock, DelayQueue
 from tests.crawl.set_clock import LONG_S, SetClock
 
@@ -79,8 +79,8 @@ def test_a_visit_goes_on_when_its_turn_comes_and_not_before(make: Make) -> None:
 
 def test_the_machines_own_clock_serves_as_well() -> None:
     went_on, at = threading.Event(), []
-    parking: DelayQueue[None] = DelayQueue(lambda _: (at.append(time.monotonic()), went_on.set()), most=1, threads=1)
-    until = time.monotonic() + SOON_S
+    parking: DelayQueue[None] = DelayQueue(lambda _: (at.append(monotonic()), went_on.set()), most=1, threads=1)
+    until = monotonic() + SOON_S
     assert parking.park(None, until)
     assert done(went_on)
     assert at[0] >= until

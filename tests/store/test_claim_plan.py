@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Engine, text
 
-from app.store import db
+from app.store import clocks, db
 from tests.store.rows import ISOLATE, OFFER_S, claim, make_due_host, one, sql
 
 
@@ -47,6 +47,7 @@ def _plan(engine: Engine, capacity: dict[str, int]) -> list[dict[str, Any]]:
         "n": 1_000,
         "ahead_s": 0.25,
         "offer_s": OFFER_S,
+        **clocks.steady(),
         "isolate": ISOLATE,
     }
     query = db.queries("hosts")["claim_due"].compile(engine)

@@ -187,6 +187,8 @@ def take_up(worker: Worker, host_id: int, token: UUID, *, picks: bool = True) ->
         received = worker.monotonic()
         visit = _taken_up(worker, host_id, token, taken, sent, received)
         worker.clock_tie.moments(taken.now, sent=sent, received=received)
+        if worker.clock_tie.is_unsure():  # the wait for its delay may have seemed over
+            visit.turn.ready_at = max(visit.turn.ready_at, received + visit.pace.delay_s)
         worker.known.renew(visit.lease.anchor)
         worker.forget_if_restored(taken.lineage)
         caps.recount_sometimes(worker, visit.lease, visit.picked, tx)

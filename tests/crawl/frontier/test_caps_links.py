@@ -1,7 +1,6 @@
 """The cap per host and links from elsewhere: told to the host in lots, and bounded all the same."""
 
 import random
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from hashlib import sha256
@@ -9,6 +8,7 @@ from hashlib import sha256
 import pytest
 
 from app.admin import crawls, seeds
+from app.clock import monotonic
 from app.crawl.state.worker import Worker
 from app.model import Budgets
 from app.store import db, urls
@@ -129,7 +129,7 @@ def test_at_twice_the_cap_nothing_more_comes_in(worker: Worker, site: Site, targ
 def test_a_host_that_has_room_again_takes_links_again(worker: Worker, site: Site, target: Site) -> None:
     """The verdict of a minute is looked at anew after the next settle that meets the host; then it is believed."""
     ahead = [0.0]
-    worker = replace(worker, monotonic=lambda: time.monotonic() + ahead[0])
+    worker = replace(worker, monotonic=lambda: monotonic() + ahead[0])
     crawl = start(worker, scope="any", keep_fresh=True)
     plant(worker, crawl, target, *(f"/old/{number}" for number in range(CAP)), score=0.9)
 

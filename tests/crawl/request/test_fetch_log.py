@@ -1,11 +1,11 @@
 """The log's moments are the database's, as far as the process knows them: they must not bring two requests nearer."""
 
-import time
 from datetime import datetime, timedelta
 
 import pytest
 from sqlalchemy import Engine
 
+from app.clock import monotonic
 from app.crawl.request.fetch_log import Sending, log
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Visit
@@ -40,7 +40,7 @@ def logged(visit: Visit, sent: float) -> datetime:
 def test_requests_of_two_visits_are_as_far_apart_in_the_log_as_they_were(
     worker: Worker, engine: Engine, lost: tuple[float, float]
 ) -> None:
-    visits, sent = taken_up(worker, engine), time.monotonic()
+    visits, sent = taken_up(worker, engine), monotonic()
     for visit, lost_s in zip(visits, lost, strict=True):
         visit.lease.anchor += lost_s  # the thread was held up before it read the clock
     first, second = (logged(visit, sent + 0.5 * turn) for turn, visit in enumerate(visits))
@@ -58,7 +58,7 @@ def test_its_connection_is_dated_as_it_is(worker: Worker, engine: Engine) -> Non
 
 
 def test_what_is_learnt_of_the_clock_brings_no_two_requests_nearer(worker: Worker, engine: Engine) -> None:
-    visit, sent = taken_up(worker, engine)[0], time.monotonic()
+    visit, sent = taken_up(worker, engine)[0], monotonic()
     before = logged(visit, sent)
     told = one(engine, "SELECT clock_timestamp()")
     worker.clock_tie.moments(told, sent=sent - 60.0, received=worker.clock_tie.latest(told) - LOST_S)

@@ -1,11 +1,11 @@
 """How far a host's starts are apart whose budget is its own, however long its answers take."""
 
-import time
 from dataclasses import replace
 
 import pytest
 from sqlalchemy import Engine
 
+from app.clock import monotonic
 from app.crawl.request import starts
 from app.crawl.request.line_gate import LATE_SHARE
 from app.crawl.request.slots import spaced_at
@@ -34,15 +34,15 @@ def test_a_host_that_holds_its_budget_keeps_its_slack_too() -> None:
 
 def test_a_start_is_late_whose_answer_came_late(worker: Worker, engine: Engine) -> None:
     """By the moment at which its answer came it would not be, and the next, answered at once, too close to it."""
-    sent = time.monotonic()
+    sent = monotonic()
     told = one(engine, "SELECT clock_timestamp()")
-    worker.clock_tie.moments(told, sent=sent, received=time.monotonic())
+    worker.clock_tie.moments(told, sent=sent, received=monotonic())
     held_up = iter([0.0, LOST_S])
-    late = replace(worker, monotonic=lambda: time.monotonic() + next(held_up))
+    late = replace(worker, monotonic=lambda: monotonic() + next(held_up))
     with db.transaction(engine, by_statement=True) as tx:
         asked = starts.ask(late, tx, (ADDRESS,), StartTerms(host_id=1, ready_in_s=0.0, horizon_s=1.0))
     slot = starts.granted_slot(ADDRESS.name, (ADDRESS,), asked, None)
-    came = time.monotonic() + LOST_S
+    came = monotonic() + LOST_S
     assert spaced_at(slot, came) == pytest.approx(came + GAP_S)
 
 

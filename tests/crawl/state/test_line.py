@@ -3,7 +3,6 @@ costs."""
 
 import itertools
 import threading
-import time
 import tracemalloc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +11,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from app.clock import monotonic
 from app.crawl.state.line import FEW, LATE_MOST_S, MOST, SLOWEST, Line, Lines, StartLot
 from app.model import Rest, RestReason
 from app.store.budgets import BudgetAnswer
@@ -153,22 +153,22 @@ def test_a_start_that_is_near_is_asked_for_again(line: Line, clock: Clock) -> No
 
 def test_the_next_start_waits_until_the_request_before_it_is_sent() -> None:
     """Its thread may be held up between its start and sending."""
-    line = Line(GAP_S, time.monotonic)
-    draw = Drawing(lambda: lot(time.monotonic()))
-    line.wait(draw, time.monotonic() + FAR_S)
+    line = Line(GAP_S, monotonic)
+    draw = Drawing(lambda: lot(monotonic()))
+    line.wait(draw, monotonic() + FAR_S)
     sent: list[float] = []
 
     def held_up() -> None:
         while not len(line):
             threading.Event().wait(0.001)
         threading.Event().wait(GAP_S)
-        sent.append(time.monotonic())
+        sent.append(monotonic())
         line.sent(sent[0])
 
     with ThreadPoolExecutor(1) as pool:
         pool.submit(held_up)
-        line.wait(draw, time.monotonic() + FAR_S)
-        assert time.monotonic() >= sent[0] + GAP_S
+        line.wait(draw, monotonic() + FAR_S)
+        assert monotonic() >= sent[0] + GAP_S
 
 
 def test_nobody_waits_beyond_its_time(line: Line, clock: Clock) -> None:
@@ -186,7 +186,7 @@ def test_a_draw_that_fails_fails_one_alone(line: Line, clock: Clock) -> None:
 
 
 def test_all_who_stand_in_line_are_drawn_for_at_once_and_start_a_gap_apart() -> None:
-    line = Line(GAP_S, time.monotonic)
+    line = Line(GAP_S, monotonic)
     everybody = threading.Barrier(8)
     drawn: list[int] = []
     starts: list[float] = []
@@ -197,15 +197,15 @@ def test_all_who_stand_in_line_are_drawn_for_at_once_and_start_a_gap_apart() -> 
             while len(line) < 8:
                 threading.Event().wait(0.001)
         drawn.append(len(line))
-        return lot(time.monotonic())
+        return lot(monotonic())
 
     def visit(number: int) -> None:
         if number:
             while not len(line):
                 threading.Event().wait(0.001)
             everybody.wait()
-        assert isinstance(line.wait(draw, time.monotonic() + FAR_S), StartLot)
-        at = time.monotonic()
+        assert isinstance(line.wait(draw, monotonic() + FAR_S), StartLot)
+        at = monotonic()
         starts.append(at)
         line.sent(at)
 
@@ -264,7 +264,7 @@ def test_a_line_is_full_when_it_is_long_or_its_starts_are_slow(
 
 
 def test_hosts_with_the_same_budgets_stand_in_the_same_line() -> None:
-    lines = Lines(time.monotonic)
+    lines = Lines(monotonic)
     first = lines.of(("a", 0.5), 0.5)
     assert lines.of(("a", 0.5), 0.5) is first
     assert lines.of(("b", 0.5), 0.5) is not first
@@ -272,7 +272,7 @@ def test_hosts_with_the_same_budgets_stand_in_the_same_line() -> None:
 
 def test_lines_of_a_broad_crawl_take_little_memory() -> None:
     """Ten thousand addresses, each asked for once or a few times."""
-    lines = Lines(time.monotonic)
+    lines = Lines(monotonic)
     tracemalloc.start()
     for n in range(10_000):
         lines.of(n, GAP_S)

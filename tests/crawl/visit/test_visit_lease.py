@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from app.crawl.state.worker import Worker
-from app.crawl.visit.visit import visit
+from app.crawl.visit.visit import take_up, visit
 from tests.crawl.loop import go, run, start
 from tests.crawl.visit.losses import offers, run_out, steal
 from tests.crawl.web import Answer, Hit, Web, html
@@ -179,3 +179,16 @@ def test_a_visit_that_sees_a_step_of_the_databases_clock_asks_for_its_token_firs
     (report,) = go(worker)
     assert report.ending == "fenced"
     assert site.pages_asked == ["/"]
+
+
+def test_a_visit_that_begins_in_a_step_waits_for_a_whole_delay(make: Callable[..., Worker], web: Web) -> None:
+    """Its host was offered before, a moment early; by the clock that was set the moment is long over."""
+    worker = make(default_delay_s=30.0)
+    start(worker, "http://h.test/")
+    sql(worker.engine, "UPDATE hosts SET last_contact_at = now() - interval '40 s', polite_at = now()")
+    for host_id, token in ((offer.host_id, offer.token) for offer in offers(worker)):
+        now = worker.monotonic()
+        worker.clock_tie.moments(datetime.now(UTC) - timedelta(seconds=100), sent=now - 0.01, received=now)
+        taken = take_up(worker, host_id, token)
+        assert taken is not None
+        assert taken.turn.ready_at >= taken.lease.anchor + 30.0
