@@ -110,7 +110,9 @@ def _extraction() -> Extraction:
     return Extraction(
         engine=process.engine(),
         settings=settings,
-        pool=HandlerPool(settings.handlers, memory_bytes=settings.handler_memory_bytes),
+        pool=HandlerPool(
+            settings.handlers, memory_bytes=settings.handler_memory_bytes, variables=settings.handler_variables
+        ),
         admit=Follower(process.engine(), settings).admit,
     )
 

@@ -131,7 +131,9 @@ def _handlers(settings: Settings) -> Sequence[HandlerSpec]:
     if not settings.handlers:
         return ()
     try:
-        return specs_of(settings.handlers, memory_bytes=settings.handler_memory_bytes)
+        return specs_of(
+            settings.handlers, memory_bytes=settings.handler_memory_bytes, variables=settings.handler_variables
+        )
     except (InputError, ServiceError) as error:
         _log.error("handlers.not_loaded", error=str(error))
         return ()

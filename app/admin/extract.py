@@ -111,7 +111,7 @@ def named(settings: Settings, text: str) -> Handlers:
 
 def loaded(settings: Settings, sources: Sequence[str]) -> list[HandlerSpec]:
     """The handlers of modules and files. Raises InputError for those that do not load."""
-    return process.specs_of(sources, memory_bytes=settings.handler_memory_bytes)
+    return process.specs_of(sources, memory_bytes=settings.handler_memory_bytes, variables=settings.handler_variables)
 
 
 def run(
@@ -129,7 +129,7 @@ def run(
     follow  the links they yield are admitted; else they are only recorded
     again   pages that the handler's version has handled already, too
     """
-    pool = HandlerPool(wanted.sources, memory_bytes=settings.handler_memory_bytes)
+    pool = HandlerPool(wanted.sources, memory_bytes=settings.handler_memory_bytes, variables=settings.handler_variables)
     try:
         lent = pool.lend()
         specs = [lent.specs[name] for name in wanted.names if name in lent.specs]

@@ -74,7 +74,9 @@ def run(engine: Engine, settings: Settings, wanted: Handlers, text: str, crawl_n
     url = make_canon(settings).canonicalise(text)
     if isinstance(url, Refusal):
         raise InputError(f"url {text}", "is not a URL that can be crawled; write it in full, as https://example.org/")
-    started = process.start(wanted.sources, memory_bytes=settings.handler_memory_bytes, shows=True)
+    started = process.start(
+        wanted.sources, memory_bytes=settings.handler_memory_bytes, variables=settings.handler_variables, shows=True
+    )
     try:
         fitting = [name for name in wanted.names if name in started.specs and started.specs[name].fits(url.text)]
         if not fitting:
@@ -85,7 +87,12 @@ def run(engine: Engine, settings: Settings, wanted: Handlers, text: str, crawl_n
         for name in fitting:
             if not started.is_usable:
                 started.end()
-                started = process.start(wanted.sources, memory_bytes=settings.handler_memory_bytes, shows=True)
+                started = process.start(
+                    wanted.sources,
+                    memory_bytes=settings.handler_memory_bytes,
+                    variables=settings.handler_variables,
+                    shows=True,
+                )
             handled = started.handle(
                 sample.page,
                 name,

@@ -24,6 +24,7 @@ from app.net.exhausted import REMEDY, is_ours
 OPEN = ".open"
 WARC = ".warc.gz"
 INDEX = ".cdxj"
+MODE = 0o640  # pages may be behind a login
 RUN_LINES = 10_000  # of an index, sorted at once: 4 MB. A segment of revisits has a quarter of a million
 
 
@@ -128,7 +129,7 @@ class SegmentFile:
         self._close_files()
 
     def _open(self, path: Path, flags: int) -> int:
-        self._opened.append(file := os.open(path, flags | os.O_CLOEXEC, 0o644))
+        self._opened.append(file := os.open(path, flags | os.O_CLOEXEC, MODE))
         return file
 
     def _close_files(self) -> None:
@@ -172,7 +173,7 @@ def finish(path: Path) -> None:
     """
     index = index_of(path)
     if index.exists():
-        with open(index, "rb") as lines, open(final(index), "wb") as file:
+        with open(index, "rb") as lines, open(final(index), "wb", opener=_private) as file:
             file.writelines(_ordered(lines, index.parent))
             file.flush()
             os.fsync(file.fileno())
@@ -180,6 +181,10 @@ def finish(path: Path) -> None:
     if path.exists() or not final(path).exists():
         path.rename(final(path))
     sync_folder(path.parent)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, MODE)
 
 
 def _ordered(lines: Iterable[bytes], folder: Path) -> Iterator[bytes]:

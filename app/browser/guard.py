@@ -16,13 +16,20 @@ from app.browser.launcher import LACKING, Launch
 from app.browser.values import BrowserProblem
 
 CHECK_S: Final = 20.0
-NOBODY: Final = 65534  # uid and gid on every Linux
+# Nobody's name: Postgres runs as `nobody` where root starts it. No distribution gives this number to anybody, and it is
+# within what containers map (systemd, "Users, Groups, UIDs and GIDs"; Debian Policy 9.2.2).
+UID: Final = 65533
 LAUNCHER: Final = Path(__file__).with_name("launcher.py")
-HIDDEN: Final = ("/tmp", "/var/tmp", "/run", "/dev/shm", "/home", "/root", "/srv", "/mnt", "/media")
+FOLDER: Final = "/dev/shm"
+SHOWN: Final = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/etc/ld.so.cache"),
+    *("/etc/fonts", "/var/cache/fontconfig", "/dev/null", "/dev/zero", "/dev/urandom"),
+    "/etc/chromium.d",  # which Debian's wrapper reads
+)
 FOLDER_BYTES: Final = 512 * 1024**2
 # Of each process. V8 and Skia take 1.1 GB of it for an empty page, most of which they never touch.
 DATA_BYTES: Final = 8 * 1024**3
-PROFILE: Final = "/dev/shm/profile"  # a folder of the launcher's: it is gone with the last process
+PROFILE: Final = f"{FOLDER}/profile"  # a folder of the launcher's: it is gone with the last process
 
 _CONTAINER: Final = "in a container add --cap-add=SYS_ADMIN, or --security-opt seccomp=unconfined"
 _MOUNTS: Final = f"{_CONTAINER}; where AppArmor runs, --security-opt apparmor=unconfined, too: Docker's denies mounts"
@@ -35,7 +42,7 @@ _REMEDIES: Final = {
     "privileges": "use Linux 3.5 or newer",
     "sandbox": f"{_USER_NAMESPACES}; {_CONTAINER}",
     "network": "use a kernel with CONFIG_NET_NS",
-    "user": f"run as an ordinary user, or map uid {NOBODY} into the container",
+    "user": f"run as an ordinary user, or map uid {UID} into the container",
     "program": "check that everybody may run it",
 }
 _WORDS: Final = {
@@ -51,21 +58,22 @@ _WORDS: Final = {
 
 def command(argv: Sequence[str], read_fd: int = -1, write_fd: int = -1) -> list[str]:
     """The command that runs a program behind the guard. Without a program it only checks whether it can."""
-    place = argv[0] if argv else ""
+    program = [os.path.realpath(argv[0])] if argv else []
     launch = Launch(
-        argv=list(argv),
+        argv=[*program, *argv[1:]],
         environment={
             "PATH": "/usr/bin:/bin",
             "HOME": PROFILE,
-            "TMPDIR": "/dev/shm",
+            "TMPDIR": FOLDER,
             "LANG": "C.UTF-8",
             "DBUS_SESSION_BUS_ADDRESS": "disabled:",
         },
         read_fd=read_fd,
         write_fd=write_fd,
-        uid=NOBODY,
-        gid=NOBODY,
-        hidden=[folder for folder in HIDDEN if not place.startswith(f"{folder}/")],
+        uid=UID,
+        gid=UID,
+        shown=[*SHOWN, *(os.path.dirname(path) for path in program)],
+        folder=FOLDER,
         folder_bytes=FOLDER_BYTES,
         data_bytes=DATA_BYTES,
     )

@@ -3,18 +3,20 @@
     worker ─ pipe ─▶ launcher ─ fork ─▶ first process of new network, process and mount namespaces ─ exec ─▶ Chromium
 
 - Its network namespace holds `lo` alone, and `lo` is down: the kernel has no road for any packet.
-- It is no root, may gain no privilege, and finds empty folders where the machine's own data would be.
+- It is no root, may gain no privilege, and finds a root of its own: what is shown to it, read-only, and one folder to
+  write to, in memory. The machine's other files are not hidden from it, they are not there.
 - It ends with the launcher (`PR_SET_PDEATHSIG`), and everything that it started ends with it, as it is the first
   process of its namespace. The launcher ends with its standard input, which closes even when a worker is killed.
 
 Whatever is lacking ends it with `LACKING`, and a line of JSON on standard error that names the step.
-Source: namespaces(7), user_namespaces(7), pid_namespaces(7), prctl(2).
+Source: namespaces(7), user_namespaces(7), pid_namespaces(7), mount_namespaces(7), pivot_root(2), prctl(2).
 """
 
 import ctypes
 import fcntl
 import json
 import os
+import re
 import resource
 import select
 import signal
@@ -27,7 +29,14 @@ from typing import NoReturn, TypedDict
 LACKING = 125  # as env(1) and timeout(1) end when they fail themselves
 
 _NEWNS, _NEWUSER, _NEWPID, _NEWNET = 0x00020000, 0x10000000, 0x20000000, 0x40000000  # sched.h
-_MS_NOSUID, _MS_NODEV, _MS_REC, _MS_PRIVATE = 0x2, 0x4, 0x4000, 0x40000  # sys/mount.h
+_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REMOUNT = 0x1, 0x2, 0x4, 0x8, 0x20  # sys/mount.h
+_MS_NOATIME, _MS_NODIRATIME, _MS_BIND, _MS_REC, _MS_PRIVATE = 0x400, 0x800, 0x1000, 0x4000, 0x40000
+_MS_RELATIME, _MNT_DETACH = 0x200000, 0x2
+_KEPT = (  # of a mount, as statvfs(3) tells it and as mount(2) takes it: a user namespace may not take any away
+    *((flag, flag) for flag in (_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_NOATIME, _MS_NODIRATIME)),
+    (0x1000, _MS_RELATIME),
+)
+_OUTSIDE = "/outside"
 _SET_PDEATHSIG, _SET_NO_NEW_PRIVS = 1, 38  # sys/prctl.h
 _SIOCGIFFLAGS, _IFF_UP = 0x8913, 0x1  # sys/ioctl.h, net/if.h
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -40,7 +49,8 @@ class Launch(TypedDict):
     environment  its whole environment
     read_fd      becomes its descriptor 3; write_fd: 4
     uid, gid     it runs as, where the launcher is root
-    hidden       folders that are empty for it, and hold `folder_bytes` of its own
+    shown        files and folders of the machine that it finds, where they are; those that are not there are left out
+    folder       is its own to write to, and holds `folder_bytes` at most
     data_bytes   RLIMIT_DATA of each of its processes
     """
 
@@ -50,7 +60,8 @@ class Launch(TypedDict):
     write_fd: int
     uid: int
     gid: int
-    hidden: list[str]
+    shown: list[str]
+    folder: str
     folder_bytes: int
     data_bytes: int
 
@@ -92,7 +103,7 @@ def _leave_network(launch: Launch) -> None:
 def _become(launch: Launch, alive: int) -> NoReturn:
     """Turn this process, the first of its namespace, into the program."""
     try:
-        _hide(launch)
+        _show(launch)
         _check_network()
         _bound(launch)
         if os.geteuid() == 0:
@@ -112,15 +123,55 @@ def _become(launch: Launch, alive: int) -> NoReturn:
     os._exit(LACKING)
 
 
-def _hide(launch: Launch) -> None:
+def _show(launch: Launch) -> None:
+    """Change to a root that holds what is shown, and nothing else."""
+    os.umask(0o022)
     _must(_libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "folders")
-    # A container may forbid it: Chromium then sees the processes' numbers of the outside, and runs all the same.
-    _libc.mount(b"proc", b"/proc", b"proc", _MS_NOSUID | _MS_NODEV, None)
-    options = f"size={launch['folder_bytes']},mode=1777".encode()
-    for folder in filter(os.path.isdir, launch["hidden"]):
-        path = os.path.realpath(folder).encode()
-        _must(_libc.mount(b"tmpfs", path, b"tmpfs", _MS_NOSUID | _MS_NODEV, options), "folders")
-    os.chdir("/")
+    sources = {path: os.path.realpath(path) for path in launch["shown"] if os.path.exists(path)}
+    _mount_tmpfs("/tmp", "size=1m,mode=755")  # a place to change from, which is behind us then
+    with _step("folders"):
+        os.mkdir(f"/tmp{_OUTSIDE}")
+        _must(_libc.pivot_root(b"/tmp", f"/tmp{_OUTSIDE}".encode()), "folders")
+        os.chdir("/")
+        os.makedirs(launch["folder"])
+        os.makedirs("/proc")
+        _mount_tmpfs(launch["folder"], f"size={launch['folder_bytes']},mode=1777")
+        for path, source in sources.items():
+            _bind(f"{_OUTSIDE}{source}", path)
+        # A container may forbid it: Chromium then sees the processes' numbers of the outside, and runs all the same.
+        if _libc.mount(b"proc", b"/proc", b"proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, None):
+            _bind(f"{_OUTSIDE}/proc", "/proc")
+        _must(_libc.umount2(_OUTSIDE.encode(), _MNT_DETACH), "folders")
+        os.rmdir(_OUTSIDE)
+        _write_protect(launch["folder"])
+
+
+def _mount_tmpfs(path: str, options: str) -> None:
+    flags = _MS_NOSUID | _MS_NODEV
+    _must(_libc.mount(b"tmpfs", path.encode(), b"tmpfs", flags, options.encode()), "folders")
+
+
+def _bind(source: str, path: str) -> None:
+    if os.path.isdir(source):
+        os.makedirs(path, exist_ok=True)
+    elif not os.path.exists(path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o644))
+    _must(_libc.mount(source.encode(), path.encode(), None, _MS_BIND | _MS_REC, None), "folders")
+
+
+def _write_protect(folder: str) -> None:
+    """Make every mount read-only, but for the folder, and for /proc: Chromium's sandbox writes its own files there."""
+    with open("/proc/self/mountinfo", "rb") as file:
+        escaped = [line.split()[4] for line in file]
+    places = [re.sub(rb"\\([0-7]{3})", lambda found: bytes([int(found[1], 8)]), place) for place in escaped]
+    for place in places:
+        if place == folder.encode() or (place + b"/").startswith(b"/proc/"):
+            continue
+        has = os.statvfs(place).f_flag
+        kept = sum(flag for told, flag in _KEPT if has & told)
+        flags = _MS_REMOUNT | _MS_BIND | _MS_RDONLY | kept
+        _must(_libc.mount(None, place, None, flags, None), "folders")
 
 
 def _check_network() -> None:

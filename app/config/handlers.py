@@ -20,6 +20,10 @@ class HandlerSettings(BaseModel):
         (),
         description="Modules and files with handlers, e.g. books.py shop.handlers; `tiptoe extract new NAME` writes a first one.",
     )
+    handler_variables: Words = Field(
+        (),
+        description="Names of environment variables that handlers get beside PATH, HOME, LANG and the like, e.g. SHOP_KEY. A database's URL does not belong there.",
+    )
     handler_deadline_s: float = Field(
         30.0,
         gt=0,

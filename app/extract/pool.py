@@ -20,12 +20,15 @@ class HandlerPool:
 
     sources       modules and files with handlers
     memory_bytes  address space of a process
+    variables     names of ours that it gets beside the usual ones
     shows         what handlers print goes to our standard error
     """
 
-    def __init__(self, sources: Sequence[str], *, memory_bytes: int, shows: bool = False) -> None:
+    def __init__(
+        self, sources: Sequence[str], *, memory_bytes: int, variables: Sequence[str] = (), shows: bool = False
+    ) -> None:
         self._start: Callable[[], HandlerProcess] = lambda: process.start(
-            sources, memory_bytes=memory_bytes, shows=shows
+            sources, memory_bytes=memory_bytes, variables=variables, shows=shows
         )
         self._lock = threading.Lock()
         self._idle: list[tuple[HandlerProcess, threading.Timer]] = []

@@ -19,13 +19,13 @@ from typing import Any
 from app.errors import InputError, ServiceError
 from app.extract.wire import Wire, WireBroken
 from app.model.handler import HandlerSpec
+from app.runtime.environment import allowed
 
 START_S = 60.0  # its modules may import a lot
 MARGIN_S = 5.0  # on a busy machine; the process ends itself at its deadline
 PAGES_MOST = 5_000  # then a fresh one: a handler may leak
 SAID_BYTES = 16_384
 STDERR = 2
-_SECRETS = frozenset({"TIPTOE_DATABASE_URL", "TIPTOE_BROKER_URL"})
 _FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
 
 
@@ -154,17 +154,21 @@ class HandlerProcess:
         return os.pread(self.said.fileno(), SAID_BYTES, max(size - SAID_BYTES, 0)).decode("utf-8", "replace")
 
 
-def specs_of(sources: Sequence[str], *, memory_bytes: int) -> list[HandlerSpec]:
+def specs_of(sources: Sequence[str], *, memory_bytes: int, variables: Sequence[str] = ()) -> list[HandlerSpec]:
     """The handlers of modules and files, loaded in a process that ends again. Raises InputError, ServiceError."""
-    made = start(sources, memory_bytes=memory_bytes)
+    made = start(sources, memory_bytes=memory_bytes, variables=variables)
     made.end()
     return list(made.specs.values())
 
 
-def start(sources: Sequence[str], *, memory_bytes: int, shows: bool = False) -> HandlerProcess:
+def start(
+    sources: Sequence[str], *, memory_bytes: int, variables: Sequence[str] = (), shows: bool = False
+) -> HandlerProcess:
     """Start a process and let it load its handlers.
 
-    sources  modules and files;   shows: what handlers print goes to our standard error
+    sources    modules and files
+    variables  names of ours that it gets beside those of every process (`app.runtime.environment`)
+    shows      what handlers print goes to our standard error
 
     Raises InputError for handlers that cannot be loaded, ServiceError where no process can be started.
     """
@@ -179,7 +183,7 @@ def start(sources: Sequence[str], *, memory_bytes: int, shows: bool = False) -> 
             stdout=said or STDERR,
             stderr=said or STDERR,
             pass_fds=[theirs.fileno()],
-            env={name: value for name, value in os.environ.items() if name not in _SECRETS},
+            env=allowed(os.environ, variables),
             process_group=0,
         )
     except OSError as error:

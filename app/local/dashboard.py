@@ -114,7 +114,8 @@ def noted(settings: Settings) -> Iterator[None]:
 
 def is_served(settings: Settings) -> bool:
     """Whether a dashboard of this home is served there, to which `invite` leads."""
-    return is_by_token(settings) and is_held(_served(settings))
+    place = _served(settings)
+    return is_by_token(settings) and place.parent.is_dir() and is_held(place)
 
 
 def _served(settings: Settings) -> Path:

@@ -13,15 +13,18 @@
       valkey/            the broker's working directory; nothing is kept in it
       programs-<n>/      as root: a copy of the Postgres wheel, where nobody cannot run the original
 
+It is its owner's alone: 0700, as each folder in it. As root others may pass (0711), to what the server's user owns.
+
 Locks are flock(2): the kernel drops them when their holder dies, however it dies.
 """
 
 import fcntl
 import json
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +36,8 @@ POLL_S = 0.02
 PATIENCE_S = 120.0  # for another command to finish its start, or a server its stop
 TELL_AFTER_S = 2.0
 MAKES_IT = "name the home of a crawl with --home, or make one with `tiptoe crawl URL…`"
+
+_PRIVATE = ("run", "logs", "archive", "valkey")
 
 Log = Callable[[str], None]
 
@@ -93,17 +98,31 @@ def open_home(path: Path) -> Home:
     """Make the folder and what it needs. Raises SettingError, and InputError where it is not ours alone; both name the
     path and the remedy."""
     try:
+        is_new = not path.exists()
         path.mkdir(mode=0o755, parents=True, exist_ok=True)  # whatever the umask: nobody else may write to it
         owned.check(path, f"TIPTOE_HOME={str(path)!r}")
         home = Home(root=path.resolve())  # the servers report resolved paths
         for folder in (home.run, home.logs):
             folder.mkdir(mode=0o755, exist_ok=True)
             owned.check(folder, f"the folder {folder}")
+        _keep_private(home.root, is_new=is_new)
         os.close(_open(home.root / "lock"))
     except OSError as error:
         remedy = f"cannot be written ({error.strerror}); set TIPTOE_HOME to a folder of your own"
         raise SettingError(f"TIPTOE_HOME={str(path)!r}", remedy) from error
     return home
+
+
+def _keep_private(root: Path, *, is_new: bool) -> None:
+    """Take from others what they may do here. Homes of earlier versions could be read by all."""
+    whole = 0o711 if os.geteuid() == 0 else 0o700
+    for folder, most in ((root, whole), *((root / name, 0o700) for name in _PRIVATE)):
+        with suppress(FileNotFoundError):
+            found = folder.lstat()
+            mode = most if is_new else stat.S_IMODE(found.st_mode) & most  # never more than somebody chose
+            is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+            if is_ours and mode != stat.S_IMODE(found.st_mode):
+                folder.chmod(mode)
 
 
 def take(path: Path, kind: int, *, waiting_for: str, log: Log) -> int:

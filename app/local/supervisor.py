@@ -24,6 +24,7 @@ from types import FrameType
 from app import owned
 from app.local.children import spawn, stop
 from app.local.home import is_held, take, try_exclusive
+from app.runtime.environment import allowed
 
 LOOK_S = 0.1
 LIVED_S = 2.0
@@ -97,9 +98,9 @@ def _start(recipe: Recipe) -> Popen[bytes]:
 
 
 def server_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Our environment without variables that change how Postgres runs (PGDATA, PGPORT, locales …)."""
-    unwanted = ("PG", "LC_", "LANG", "PYTHON")
-    return {k: v for k, v in environment.items() if not k.startswith(unwanted)} | {"LC_ALL": "C"}
+    """The part of our environment that a server gets: no passwords, and nothing that changes how it runs (locales)."""
+    unwanted = ("LC_", "LANG", "PYTHON", "TZ")
+    return {k: v for k, v in allowed(environment).items() if not k.startswith(unwanted)} | {"LC_ALL": "C"}
 
 
 def keeper_id(path: Path) -> int | None:

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from shutil import copyfileobj
@@ -14,6 +14,7 @@ from typing import IO, BinaryIO
 
 from pydantic import TypeAdapter, ValidationError
 
+from app.runtime.environment import allowed
 from app.runtime.reader import SAID_BYTES, Job, ReaderAnswer
 
 PAGES_MOST = 50
@@ -24,11 +25,6 @@ SAID_CHARS = 2_000
 
 # A process that ends by one of these may have been killed by an operator, or by a kernel without memory.
 _FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
-
-
-# The variables that an interpreter needs to start. Not the rest: a worker's environment holds passwords.
-_KEPT_NAMES = frozenset({"PATH", "LANG", "TMPDIR", "VIRTUAL_ENV", "HOME"})
-_KEPT_PREFIXES = ("PYTHON", "LC_", "LD_", "DYLD_", "MALLOC_")
 
 
 _answer = TypeAdapter(ReaderAnswer)
@@ -63,7 +59,7 @@ class ReaderProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._said,
-                env=_environment(os.environ),
+                env=allowed(os.environ),
                 process_group=0,
             )
         except OSError:
@@ -161,10 +157,6 @@ class ReaderProcess:
 
 
 NONSENSE = Death(cause="parser made no sense", is_proof=True)
-
-
-def _environment(ours: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in ours.items() if name in _KEPT_NAMES or name.startswith(_KEPT_PREFIXES)}
 
 
 def _name(number: int) -> str:

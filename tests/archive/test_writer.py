@@ -75,6 +75,15 @@ def test_a_closed_segment_is_accepted_and_indexed(engine: Engine, writer: Archiv
     assert sorted(each.name for each in folder.rglob("*.open")) == []
 
 
+def test_files_of_a_segment_are_their_owners_and_groups(engine: Engine, writer: ArchiveWriter, folder: Path) -> None:
+    deposit(writer, answers.recording(crawl_id=make_crawl(engine)))
+    for close in (lambda: None, writer.close_all):
+        close()
+        files = [each for each in folder.rglob("*") if each.is_file()]
+        assert len(files) == 2
+        assert {each.stat().st_mode & 0o777 for each in files} == {0o640}
+
+
 # the next answer, of the same URL or another → what its revisit says; None: it is stored
 @pytest.mark.parametrize(
     ("answer", "profile"),

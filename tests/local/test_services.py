@@ -15,11 +15,13 @@ import psycopg
 import pytest
 import redis
 
+from app.browser import guard
 from app.errors import InputError, ServiceError
 from app.local import binaries, supervisor
 from app.local import data_dir as place
 from app.local.home import is_held, open_home
 from app.local.services import LocalServices, Services, data_dir, start_postgres, start_valkey
+from app.runtime.environment import NAMES
 from tests.local.served import (
     GONE_S,
     NO_RETRY,
@@ -265,6 +267,51 @@ def test_home_that_nobody_can_reach(tmp_path: Path) -> None:
             assert ask(running.url, "SELECT count(*) FROM kept") == 1
     finally:
         subprocess.run(["rm", "-rf", "--", data_dir(home).parent], check=True)
+
+
+def modes_of(home: Path, *names: str) -> dict[str, int]:
+    return {name: (home / name).stat().st_mode & 0o777 for name in names}
+
+
+def test_a_home_is_its_owners_alone(own_home: Path) -> None:
+    """Of an earlier version it could be read by all. As root, Postgres' user passes, and reads nothing but its own."""
+    (own_home / "archive").mkdir(parents=True)
+    (own_home / "valkey").mkdir()
+    open_home(own_home)
+    for folder in (own_home, *own_home.iterdir()):
+        if folder.is_dir():
+            folder.chmod(0o755)
+    open_home(own_home)
+    whole = 0o711 if os.geteuid() == 0 else 0o700
+    inside = ("run", "logs", "valkey", "archive")
+    assert modes_of(own_home, ".", *inside) == {".": whole, **dict.fromkeys(inside, 0o700)}
+    own_home.chmod(0o700)
+    open_home(own_home)
+    assert own_home.stat().st_mode & 0o777 == 0o700, "what somebody closed is not opened"
+
+
+def test_a_new_home_is_its_owners_alone_whatever_the_umask(own_home: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        open_home(own_home)
+    finally:
+        os.umask(before)
+    assert own_home.stat().st_mode & 0o777 == (0o711 if os.geteuid() == 0 else 0o700)
+
+
+@as_root
+def test_a_home_of_an_earlier_version_is_found_and_its_server_is_neither_ours_nor_chromiums(own_home: Path) -> None:
+    with LocalServices(own_home, database_url=None, broker_url=None, log=print) as services:
+        keep_something(services.database_url)
+    for folder in (own_home, own_home / "run", own_home / "logs"):
+        folder.chmod(0o755)  # as they were made until 0.3
+    with LocalServices(own_home, database_url=None, broker_url=None, log=print) as services:
+        assert ask(services.database_url, "SELECT count(*) FROM kept") == 1
+        pid = int((services.data_dir / "postmaster.pid").read_text().split("\n", 1)[0])
+        assert Path(f"/proc/{pid}").stat().st_uid not in {0, guard.UID}
+        environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        assert {entry.partition(b"=")[0].decode() for entry in environment if entry} <= {*NAMES, "LC_ALL"}
+    assert modes_of(own_home, "postgres") == {"postgres": 0o700}
 
 
 @as_root

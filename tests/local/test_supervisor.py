@@ -21,6 +21,9 @@ def test_environment_that_would_change_the_server_is_dropped() -> None:
         "LC_MESSAGES": "de_DE",
         "LANG": "x",
         "PATH": "/bin",
+        "TIPTOE_DATABASE_URL": "postgresql://user:secret@db/x",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "TZ": "Asia/Tokyo",
         "PYTHONPATH": "y",
     }
     assert server_environment(given) == {"PATH": "/bin", "LC_ALL": "C"}
