@@ -1,4 +1,4 @@
-"""Decides which URLs belong to a crawl (promises F8 and U2): by host, domain or prefix, pattern, file type and depth.
+"""Decides which URLs belong to a crawl (promises F8 and U2): by host, domain or prefix, pattern and depth.
 
 It does not decide what robots.txt allows, nor which addresses may be contacted.
 """
@@ -12,8 +12,8 @@ from typing import assert_never
 from app.errors import InputError
 from app.model import Refusal, Url
 from app.policy.host import registrable_domain
-from app.policy.url import is_skipped_extension
 
+_MOST_NAMED = 5
 MOST_TAKEN_IN = 10_000  # by redirects of a crawl's seeds: each process reads all of the scope anew for each of them
 
 
@@ -104,11 +104,9 @@ def host_of_folder(folder: str) -> str:
 def judge(scope: Scope, url: Url, depth: int, *, is_link: bool = False) -> Refusal | None:
     """The reason why a URL is not admitted, None when it is. depth: links from a seed.
 
-    The first of EXTENSION, SCOPE, EXCLUDED, DEPTH. A seed (depth 0), and its redirect's target, is exempt from all but
+    The first of SCOPE, EXCLUDED, DEPTH. A seed (depth 0), and its redirect's target, is exempt from all but
     SCOPE: somebody asked for it.   is_link: not a seed, though as near: patterns hold.
     """
-    if depth > 0 and is_skipped_extension(url.target):
-        return Refusal.EXTENSION
     if not _within(scope, url):
         return Refusal.SCOPE
     if (depth > 0 or is_link) and not _is_picked(scope, url.text):
@@ -116,6 +114,32 @@ def judge(scope: Scope, url: Url, depth: int, *, is_link: bool = False) -> Refus
     if scope.max_depth is not None and depth > scope.max_depth:
         return Refusal.DEPTH
     return None
+
+
+def rule(scope: Scope, url: Url, refusal: Refusal) -> str:
+    """The rule of the scope by which `judge` refuses a URL, for a person."""
+    match refusal:
+        case Refusal.SCOPE:
+            return f"{url.host} is not one of {_names(scope)}" if scope.kind is not ScopeKind.PREFIX else _names(scope)
+        case Refusal.EXCLUDED:
+            found = next((each.pattern for each in scope.exclude if each.search(url.text)), None)
+            patterns = ", ".join(each.pattern for each in scope.include[:_MOST_NAMED])
+            return f"exclude pattern {found}" if found is not None else f"matches no include pattern: {patterns}"
+        case Refusal.DEPTH:
+            return f"max_depth {scope.max_depth}"
+        case _:
+            return refusal.value
+
+
+def _names(scope: Scope) -> str:
+    """The reach of a scope, for a person."""
+    if scope.kind is ScopeKind.PREFIX:
+        return f"it does not start with {' or '.join(scope.prefixes[:_MOST_NAMED])}"
+    kind, kept = "hosts", scope.hosts
+    if scope.kind is ScopeKind.DOMAIN:
+        kind, kept = "domains", scope.domains | scope.hosts
+    more = ", …" if len(kept) > _MOST_NAMED else ""
+    return f"the crawl's {kind} {', '.join(sorted(kept)[:_MOST_NAMED])}{more}"
 
 
 def _within(scope: Scope, url: Url) -> bool:

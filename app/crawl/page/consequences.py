@@ -22,6 +22,7 @@ from app.model.url import on_host
 from app.policy import backoff
 from app.policy.lifecycle import UrlEvent
 from app.policy.outcome import is_host_trouble, why_unwanted
+from app.policy.url import file_ending
 
 HOPS = 10  # promise P9
 
@@ -40,6 +41,7 @@ def act_on_outcome(visit: Visit, attempt: Attempt) -> VisitEnding | None:
 def note(visit: Visit, attempt: Attempt) -> None:
     """Count the URL, and note what its answer tells of the host: what holds however the document reads."""
     _tally(visit.batch, visit.picked, attempt)
+    _note_ending(visit, attempt)
     _note_host(visit, attempt)
 
 
@@ -79,6 +81,16 @@ def _tally(batch: Batch, picked: Picked, attempt: Attempt) -> None:
         picked.use_page(attempt.due.crawl_id, 1)
     elif attempt.outcome not in {Outcome.REDIRECT, Outcome.UNWANTED}:
         tally.failed += 1
+
+
+def _note_ending(visit: Visit, attempt: Attempt) -> None:
+    """Count a first request for a URL that ends like a file. A redirect to another scheme or host says nothing."""
+    due, ending = attempt.due, file_ending(attempt.url.target)
+    if ending is None or due.kind != RequestKind.PAGE or due.depth == 0 or due.fetched_at is not None:
+        return
+    location = attempt.reply.header(Header.LOCATION) if attempt.outcome is Outcome.REDIRECT else None
+    if location is None or not location.endswith(attempt.url.target):
+        visit.picked.focus[due.crawl_id].asked_for(ending, is_page=attempt.outcome is Outcome.PAGE)
 
 
 def _note_host(visit: Visit, attempt: Attempt) -> None:

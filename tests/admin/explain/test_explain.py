@@ -101,7 +101,9 @@ def test_a_link_out_of_scope_was_refused(worker: Worker, site: Site) -> None:
     found = why(worker, "http://elsewhere.test/")
     assert found.crawls == []
     assert [(row["reason"], row["found_on"]) for row in found.suppressions] == [("scope", site.url())]
-    assert [would_be.verdict for would_be in found.elsewhere] == ["a link to it is refused: scope"]
+    assert [would_be.verdict for would_be in found.elsewhere] == [
+        "a link to it is refused: scope: elsewhere.test is not one of the crawl's hosts " + site.host
+    ]
     assert found.robots is not None
     assert found.robots.allowed is None
 
