@@ -128,10 +128,11 @@ def test_a_url_that_no_crawl_knows(worker: Worker, site: Site) -> None:
     assert [would_be.verdict for would_be in found.elsewhere] == ["a link to it would be admitted; none was found yet"]
 
 
-def test_a_finished_crawl_says_nothing_of_urls_it_does_not_know(worker: Worker, site: Site) -> None:
+def test_a_finished_crawl_judges_urls_it_does_not_know(worker: Worker, site: Site) -> None:
     start(worker, site.url())
     run(worker)
-    assert why(worker, site.url("/never-linked")).elsewhere == []
+    (would_be,) = why(worker, site.url("/never-linked")).elsewhere
+    assert would_be.verdict == "a link to it would be admitted; none was found yet"
 
 
 # as given → what the canonical form changed
