@@ -188,7 +188,8 @@ def _missing(settings: Settings, batch: Batch, picked: Picked, attempt: Attempt)
 
 def _settled(settings: Settings, batch: Batch, picked: Picked, attempt: Attempt) -> None:
     """No page of ours, and that stands: it is looked at again rarely."""
-    if attempt.outcome is Outcome.UNWANTED and attempt.due.fetched_at is None:
+    is_file = file_ending(attempt.url.target) is not None  # which says nothing of pages beside it
+    if attempt.outcome is Outcome.UNWANTED and attempt.due.fetched_at is None and not is_file:
         picked.focus[attempt.due.crawl_id].brought_nothing(attempt.url)
     end = Conclusion(UrlEvent.SETTLED, attempt, due_s=settings.recrawl_max_s, detail=_why_unwanted(attempt))
     conclude(batch, picked, attempt.due, end)
