@@ -43,7 +43,7 @@ from app.store import (
     urls,
 )
 from app.store.crawls import Crawl
-from app.store.patterns import Ending
+from app.store.patterns import FileEnding
 
 LATEST = 10
 LATEST_OF_HOST = 50
@@ -281,7 +281,7 @@ def _by_its_form(tx: Connection, crawl: Crawl, url: Url) -> str | None:
     ending = file_ending(url.target)
     if ending is not None:
         name = name_of_ending(ending)
-        row: Ending = {"host": url.host, "crawl_id": crawl.id, "ending": ending, "pattern": name}
+        row: FileEnding = {"host": url.host, "crawl_id": crawl.id, "ending": ending, "pattern": name}
         if patterns.without_page(tx, [row], tries=ENDING_TRIES):
             return f"{Refusal.EXTENSION}: none of {ENDING_TRIES} URLs of {url.host} that end in .{ending} was a page"
     try:

@@ -52,7 +52,7 @@ class Turned(TypedDict):
     pattern: str
 
 
-class Ending(TypedDict):
+class FileEnding(TypedDict):
     """An ending of files on a host, and its row among the patterns."""
 
     host: str
@@ -61,7 +61,7 @@ class Ending(TypedDict):
     pattern: str
 
 
-def without_page(tx: Connection, rows: Sequence[Ending], *, tries: int) -> set[tuple[str, int, str]]:
+def without_page(tx: Connection, rows: Sequence[FileEnding], *, tries: int) -> set[tuple[str, int, str]]:
     """Those of which so many URLs were asked for, and none was a page: (host, crawl id, ending)."""
     found = db.run(tx, _sql["endings"], {"rows": db.rows_param(rows), "tries": tries})
     return {(row.host, row.crawl_id, row.ending) for row in found}

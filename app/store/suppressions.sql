@@ -4,7 +4,8 @@ SELECT r.crawl_id, decode(r.key, 'hex'), r.reason, r.url, r.detail, r.found_on, 
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     crawl_id bigint, key text, reason text, url text, detail text, found_on text, count bigint)
 ORDER BY r.crawl_id, r.key, r.reason
-ON CONFLICT (crawl_id, key, reason) DO UPDATE SET last_at = clock_timestamp(), count = suppressions.count + excluded.count
+ON CONFLICT (crawl_id, key, reason) DO UPDATE
+SET last_at = clock_timestamp(), count = suppressions.count + excluded.count
 
 -- of_url: refusals of a URL
 SELECT s.*, c.name AS crawl

@@ -25,7 +25,7 @@ from app.model import Link, Page, Refusal, RequestKind, Url
 from app.policy.candidate import Candidate, in_front
 from app.policy.focus.relevance import per_link
 from app.policy.lifecycle import UrlEvent
-from app.policy.robots import Verdict
+from app.policy.robots import RobotsVerdict
 from app.policy.scope import Scope, judge, taken_in, widened
 from app.policy.url import Canon, bare_key, file_ending, in_encoding, is_of_document, without_fragment
 from app.store.links import LinksRow
@@ -316,11 +316,11 @@ def _judged(finder: Finder, found: Candidate) -> Candidate:
     if rules is None:
         return found
     match rules.verdict(found.url, finder.batch.work):
-        case Verdict.ALLOWED:
+        case RobotsVerdict.ALLOWED:
             return found._replace(reopens=True)
-        case Verdict.DISALLOWED:
+        case RobotsVerdict.DISALLOWED:
             return found._replace(event=UrlEvent.DISALLOWED, detail=None)
-        case Verdict.TOO_COSTLY:
+        case RobotsVerdict.TOO_COSTLY:
             return found
         case never:
             assert_never(never)

@@ -21,10 +21,10 @@ from app.model import Origin, RequestKind, Url
 from app.policy.candidate import Candidate
 from app.policy.host import queue_for, registrable_domain
 from app.policy.lifecycle import UrlEvent, UrlState
-from app.policy.robots import ALLOW_ALL, DISALLOW_ALL, Robots, Verdict, Work, in_force_rules
+from app.policy.robots import ALLOW_ALL, DISALLOW_ALL, Robots, RobotsVerdict, Work, in_force_rules
 from app.policy.url import file_ending
 from app.store import db, hosts, patterns, robots, urls
-from app.store.patterns import Ending
+from app.store.patterns import FileEnding
 from app.store.robots import Elsewhere
 from app.store.url_rows import admission
 
@@ -82,7 +82,7 @@ def _without_files(tx: Connection, found: _Found) -> _Found:
     }
     if not asked:
         return found
-    rows: list[Ending] = [
+    rows: list[FileEnding] = [
         {"host": host, "crawl_id": crawl_id, "ending": ending, "pattern": name_of_ending(ending)}
         for host, crawl_id, ending in sorted(asked)
     ]
@@ -190,7 +190,7 @@ def _allows(book: RobotsBook, now: float, url: Url, work: Work) -> bool | None:
     if rules is None or rules is ALLOW_ALL or rules is DISALLOW_ALL:
         return None
     verdict = rules.verdict(url, work)
-    return None if verdict is Verdict.TOO_COSTLY else verdict is Verdict.ALLOWED
+    return None if verdict is RobotsVerdict.TOO_COSTLY else verdict is RobotsVerdict.ALLOWED
 
 
 def _judged(candidate: Candidate, allowed: bool) -> Candidate:

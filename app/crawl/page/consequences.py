@@ -41,7 +41,7 @@ def act_on_outcome(visit: Visit, attempt: Attempt) -> VisitEnding | None:
 def note(visit: Visit, attempt: Attempt) -> None:
     """Count the URL, and note what its answer tells of the host: what holds however the document reads."""
     _tally(visit.batch, visit.picked, attempt)
-    _note_ending(visit, attempt)
+    _note_ending(visit.picked, attempt)
     _note_host(visit, attempt)
 
 
@@ -83,14 +83,14 @@ def _tally(batch: Batch, picked: Picked, attempt: Attempt) -> None:
         tally.failed += 1
 
 
-def _note_ending(visit: Visit, attempt: Attempt) -> None:
+def _note_ending(picked: Picked, attempt: Attempt) -> None:
     """Count a first request for a URL that ends like a file. A redirect to another scheme or host says nothing."""
     due, ending = attempt.due, file_ending(attempt.url.target)
     if ending is None or due.kind != RequestKind.PAGE or due.depth == 0 or due.fetched_at is not None:
         return
     location = attempt.reply.header(Header.LOCATION) if attempt.outcome is Outcome.REDIRECT else None
     if location is None or not location.endswith(attempt.url.target):
-        visit.picked.focus[due.crawl_id].asked_for(ending, is_page=attempt.outcome is Outcome.PAGE)
+        picked.focus[due.crawl_id].asked_for(ending, is_page=attempt.outcome is Outcome.PAGE)
 
 
 def _note_host(visit: Visit, attempt: Attempt) -> None:

@@ -18,6 +18,7 @@ from app.crawl.robots.obtain import NoRules
 from app.crawl.state.batch import Batch, GivingUp
 from app.crawl.state.focus import name_of_ending
 from app.crawl.state.picked import Picked
+from app.crawl.state.seen import KnownKeys
 from app.crawl.state.visit import Visit
 from app.model import Cause, Refusal, RequestKind, Url
 from app.model.url import on_host
@@ -51,7 +52,7 @@ def check(visit: Visit, due: Due) -> Url | Shut:
         end = Conclusion(UrlEvent.EXHAUSTED, cause=Cause.OUT_OF_SCOPE, detail=refusal)
         conclude(visit.batch, visit.picked, due, end)
         return Shut.DONE
-    if _ends_like_a_file(visit, due, url):
+    if _ends_like_a_file(visit.worker.known, visit.batch, visit.picked, due, url):
         return Shut.DONE
     match obtain.of(visit, url.origin):
         case Robots() as rules:
@@ -65,7 +66,7 @@ def check(visit: Visit, due: Due) -> Url | Shut:
             assert_never(never)
 
 
-def _ends_like_a_file(visit: Visit, due: Due, url: Url) -> bool:
+def _ends_like_a_file(known: KnownKeys, batch: Batch, picked: Picked, due: Due, url: Url) -> bool:
     """Whether it is refused for its ending, of which none has been a page on its host.
 
     Not what a person asked for, nor what we have.
@@ -73,11 +74,11 @@ def _ends_like_a_file(visit: Visit, due: Due, url: Url) -> bool:
     ending = file_ending(url.target) if due.kind == RequestKind.PAGE and due.depth > 0 else None
     if ending is None or due.fetched_at is not None or due.cause == Cause.FORCED:
         return False
-    if not visit.picked.focus[due.crawl_id].refuses_ending(ending):
+    if not picked.focus[due.crawl_id].refuses_ending(ending):
         return False
-    admit.suppress_ending(visit.worker.known, visit.batch, due.crawl_id, url, ending, found_on=due.found_on)
+    admit.suppress_ending(known, batch, due.crawl_id, url, ending, found_on=due.found_on)
     end = Conclusion(UrlEvent.TRAPPED, cause=Cause.EXTENSION, detail=name_of_ending(ending))
-    conclude(visit.batch, visit.picked, due, end)
+    conclude(batch, picked, due, end)
     return True
 
 

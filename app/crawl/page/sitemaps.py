@@ -121,7 +121,9 @@ def _admit_all(visit: Visit, due: Due, base: Url, reading: SitemapReading | List
 
 def _admit(visit: Visit, due: Due, known: Known, base: Url, chunk: list[Entry | Child]) -> None:
     canon, now = visit.worker.canon, visit.lease.database_time(visit.now())
-    candidates = _children(visit, due, base, [value for value in chunk if isinstance(value, Child)])
+    candidates = _children(
+        visit.worker, visit.batch, visit.picked, due, base, [value for value in chunk if isinstance(value, Child)]
+    )
     pages = list(_urls(_join(canon, base, value) for value in chunk if isinstance(value, Entry)))
     said = {url.key: lastmod.plausible(when, now) for url, when in pages}
     believed = lastmod.is_believed(known.claims, known.true_claims)
@@ -139,12 +141,12 @@ def _admit(visit: Visit, due: Due, known: Known, base: Url, chunk: list[Entry | 
     _write(visit, due, known, candidates, claims)
 
 
-def _children(visit: Visit, due: Due, base: Url, found: list[Child]) -> list[Candidate]:
+def _children(worker: Worker, batch: Batch, picked: Picked, due: Due, base: Url, found: list[Child]) -> list[Candidate]:
     """The sitemaps that an index names, on its host or another of the crawl's hosts; a refused one leaves a row."""
-    known, batch, scope = visit.worker.known, visit.batch, visit.picked.scopes[due.crawl_id]
+    known, scope = worker.known, picked.scopes[due.crawl_id]
     admitted = []
     for each in found:
-        url = visit.worker.canon.join(base.text, each.loc)
+        url = worker.canon.join(base.text, each.loc)
         if isinstance(url, Refusal):
             admit.suppress_text(known, batch, due.crawl_id, each.loc, url, found_on=due.url)
         elif url.host != base.host and not _is_named(scope, url.host):
