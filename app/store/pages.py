@@ -46,7 +46,7 @@ class PageRow(TypedDict):
     directives: str | None
     opt_out: str | None
     depth: int
-    links_cut: bool
+    links_cut: NotRequired[bool]
     rendered: NotRequired[bool]
     awaits: NotRequired[bool]
 

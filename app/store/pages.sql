@@ -11,7 +11,7 @@ SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.status, r.content_t
        r.language_detected, r.title, r.description, r.published_at, r.published_from, r.modified_at, r.modified_from,
        r.main_text, decode(r.body_sha256, 'hex'), decode(r.text_sha256, 'hex'), r.body_bytes, r.needs_script,
        r.truncated, r.links, r.canonical_url, r.directives, r.opt_out, r.depth,
-       r.links_cut, now.at, now.at, now.at,
+       coalesce(r.links_cut, false), now.at, now.at, now.at,
        CASE WHEN r.rendered THEN now.at END
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, key text, url text, status smallint, content_type text, charset text,

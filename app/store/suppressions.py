@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from sqlalchemy import Connection
 
@@ -24,7 +24,7 @@ class Suppression(TypedDict):
     url: str
     detail: str | None
     found_on: str | None
-    count: int
+    count: NotRequired[int]
 
 
 def suppression(
@@ -38,7 +38,6 @@ def suppression(
         "url": url,
         "detail": detail,
         "found_on": found_on,
-        "count": 1,
     }
 
 

@@ -1,6 +1,6 @@
 -- note: links that were not admitted; in key order, so that two settles cannot deadlock
 INSERT INTO suppressions (crawl_id, key, reason, url, detail, found_on, count)
-SELECT r.crawl_id, decode(r.key, 'hex'), r.reason, r.url, r.detail, r.found_on, r.count
+SELECT r.crawl_id, decode(r.key, 'hex'), r.reason, r.url, r.detail, r.found_on, coalesce(r.count, 1)
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     crawl_id bigint, key text, reason text, url text, detail text, found_on text, count bigint)
 ORDER BY r.crawl_id, r.key, r.reason

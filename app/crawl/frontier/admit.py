@@ -227,7 +227,7 @@ def suppress_ending(
     )
     before = batch.suppressions.setdefault((row["crawl_id"], row["key"], row["reason"]), row)
     if before is not row:
-        before["count"] += 1
+        before["count"] = before.get("count", 1) + 1
 
 
 def ending_key(host: str, ending: str) -> bytes:

@@ -1,5 +1,7 @@
 """`url why` of a URL without a row judges it anew, and names the rule that refuses it and the pages that link to it."""
 
+from typing import Any
+
 import pytest
 
 from app.admin.explain import WouldBe
@@ -29,7 +31,7 @@ def anew(worker: Worker, url: str) -> WouldBe:
     ],
 )
 def test_the_rule_is_named_after_the_crawl_has_ended(
-    worker: Worker, web: Web, wishes: dict[str, object], path: str, says: str
+    worker: Worker, web: Web, wishes: dict[str, Any], path: str, says: str
 ) -> None:
     site = web.site()
     site.robots = "User-agent: *\nDisallow: /private"

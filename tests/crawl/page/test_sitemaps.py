@@ -286,7 +286,7 @@ def test_children_on_the_crawls_other_hosts_are_read_and_others_leave_a_row(work
     maps.robots = f"Sitemap: {maps.url('/index.xml')}"
     maps.pages |= {"/": html(), "/index.xml": index(www.url("/pages.xml"), cdn.url("/far.xml"), "ftp://h/x.xml")}
     www.pages |= {"/": html(), "/pages.xml": urlset(www.url("/listed")), "/listed": html()}
-    start(worker, www.url(), maps.url(), sitemaps="robots")
+    start(worker, www.url(), maps.url(), sitemaps="declared")
     run(worker)
     assert "/listed" in www.pages_asked
     assert cdn.paths == []
@@ -302,7 +302,7 @@ def test_children_below_too_many_indexes_leave_a_row(worker: Worker, web: Web) -
     site = web.site()
     site.robots = f"Sitemap: {site.url('/0.xml')}"
     site.pages |= {"/": html()} | {f"/{n}.xml": index(f"/{n + 1}.xml") for n in range(6)}
-    start(worker, site.url(), sitemaps="robots")
+    start(worker, site.url(), sitemaps="declared")
     run(worker)
     (row,) = sql(worker.engine, "SELECT url, reason FROM suppressions")
     assert row["reason"] == "depth"
