@@ -16,14 +16,34 @@ from app.admin.url_changes import respelt
 from app.admin.waiting import Row, host_waits_for, unsent_lately, url_waits_for
 from app.config import Settings
 from app.crawl.frontier.pick import make_scope
+from app.crawl.frontier.worth import REFUSALS
 from app.crawl.page.preferences import effects
 from app.crawl.state.canon import make_canon
+from app.crawl.state.focus import ENDING_TRIES, name_of_ending
 from app.errors import InputError
 from app.model import Refusal, Url
-from app.policy.scope import judge, leads_away
-from app.policy.url import Canon
-from app.store import crawls, db, fetches, hosts, pages, parameters, renders, robots, search, suppressions, urls
+from app.policy.focus.patterns import by_form
+from app.policy.focus.shape import shape_of
+from app.policy.focus.shipped import profile_of
+from app.policy.scope import judge, leads_away, rule
+from app.policy.url import Canon, file_ending
+from app.store import (
+    crawls,
+    db,
+    fetches,
+    hosts,
+    links,
+    pages,
+    parameters,
+    patterns,
+    renders,
+    robots,
+    search,
+    suppressions,
+    urls,
+)
 from app.store.crawls import Crawl
+from app.store.patterns import FileEnding
 
 LATEST = 10
 LATEST_OF_HOST = 50
@@ -58,10 +78,16 @@ class InCrawl:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WouldBe:
-    """The verdict on a link to the URL, in an unfinished crawl that does not know it."""
+    """The verdict on a link to the URL, in a crawl that does not know it.
+
+    found_on   pages of its host that link to it, three at most, where the crawl keeps links
+    links_cut  pages of its host that have more links than are read, three at most
+    """
 
     crawl: str
     verdict: str
+    found_on: list[str]
+    links_cut: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +126,7 @@ def why(engine: Engine, settings: Settings, text: str) -> Explanation:
         stored = [] if host is None else robots.of_host(tx, host["id"])
         met = {row.url["crawl_id"] for row in known}
         forms = dict.fromkeys(row.url["url"] for row in known)
-        known_as = _known_as(canon, known)
+        judged = ruling(stored, _known_as(canon, known) or url, settings)
         return Explanation(
             asked=text,
             url=url.text,
@@ -110,12 +136,12 @@ def why(engine: Engine, settings: Settings, text: str) -> Explanation:
             host_unsent=None
             if host is None
             else unsent_lately(fetches.unsent(tx, host_id=host["id"], n=LATEST_OF_HOST), host["now"]),
-            robots=ruling(stored, known_as or url, settings),
+            robots=judged,
             crawls=known,
             elsewhere=[
-                _would_be(crawl, url, refused)
+                would_be
                 for crawl in every.values()
-                if crawl.id not in met and crawl.state != "finished"
+                if crawl.id not in met and (would_be := _would_be(tx, crawl, url, host, refused, judged)) is not None
             ],
             suppressions=refused,
             fetches=[] if host is None else fetches.of_url(tx, host_id=host["id"], key=url.key, n=LATEST),
@@ -226,14 +252,52 @@ def _scope(crawl: Crawl, url: Url, depth: int, hops: int) -> str:
     return "inside" if refusal is None else f"outside: {refusal}"
 
 
-def _would_be(crawl: Crawl, url: Url, refused: Sequence[Mapping[str, Any]]) -> WouldBe:
-    """Judge the URL as a link one step from a seed."""
-    refusal = judge(make_scope(crawl), url, 1)
-    found_full = any(row["crawl_id"] == crawl.id and row["reason"] == Refusal.FRONTIER_FULL for row in refused)
+def _would_be(
+    tx: Connection, crawl: Crawl, url: Url, host: Row | None, refused: Sequence[Row], robots: Ruling
+) -> WouldBe | None:
+    """Judge the URL anew as a link one step from a seed. None: it is no business of a crawl that is finished."""
+    scope = make_scope(crawl)
+    refusal = judge(scope, url, 1)
+    if refusal is Refusal.SCOPE and crawl.state == "finished":
+        return None
     if refusal is not None:
-        verdict = f"a link to it is refused: {refusal}"
-    elif found_full:
+        verdict = f"a link to it is refused: {refusal}: {rule(scope, url, refusal)}"
+    elif (why := _by_its_form(tx, crawl, url)) is not None or (why := _as_found(crawl, refused)) is not None:
+        verdict = f"a link to it is refused: {why}"
+    elif any(row["crawl_id"] == crawl.id and row["reason"] == Refusal.FRONTIER_FULL for row in refused):
         verdict = "it was evicted while the frontier was full; a link that is found while there is room admits it again"
+    elif robots.allowed is False:
+        verdict = f"a link to it is refused by robots.txt: {robots.sentence()}"
     else:
         verdict = "a link to it would be admitted; none was found yet"
-    return WouldBe(crawl=crawl.name, verdict=verdict)
+    place = None if host is None else {"host_id": host["id"], "crawl_id": crawl.id}
+    return WouldBe(
+        crawl=crawl.name,
+        verdict=verdict,
+        found_on=[] if place is None else links.linking(tx, **place, to=url.text),
+        links_cut=[] if place is None else pages.with_links_cut(tx, **place),
+    )
+
+
+def _by_its_form(tx: Connection, crawl: Crawl, url: Url) -> str | None:
+    """The rule that refuses a link for its form: its ending, of which none was a page, or a path like a trap's."""
+    ending = file_ending(url.target)
+    if ending is not None:
+        name = name_of_ending(ending)
+        row: FileEnding = {"host": url.host, "crawl_id": crawl.id, "ending": ending, "pattern": name}
+        if patterns.without_page(tx, [row], tries=ENDING_TRIES):
+            return f"{Refusal.EXTENSION}: none of {ENDING_TRIES} URLs of {url.host} that end in .{ending} was a page"
+    try:
+        profile = profile_of(crawl.profile)
+    except InputError:  # another release wrote it; visits keep to the last one that they could read
+        return None
+    trap = None if profile.allows(url) else by_form(profile.traps, shape_of(url.target))
+    return None if trap is None else f"{REFUSALS[trap]}: trap terms of the crawl's profile"
+
+
+def _as_found(crawl: Crawl, refused: Sequence[Row]) -> str | None:
+    """The reason that links to it were refused for, other than what is judged anew."""
+    for row in refused:
+        if row["crawl_id"] == crawl.id and row["reason"] in {Refusal.NOFOLLOW, Refusal.HIDDEN}:
+            return f"{row['reason']}: the link on {row['found_on']}"
+    return None

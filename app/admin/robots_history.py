@@ -21,7 +21,7 @@ from app.config import Settings
 from app.crawl.state.robots_book import RobotsBook
 from app.model import RequestKind
 from app.policy import backoff
-from app.policy.robots import FRESH_AT_LEAST_S, Robots, Verdict, Work, in_force_rules
+from app.policy.robots import FRESH_AT_LEAST_S, Robots, RobotsVerdict, Work, in_force_rules
 from app.policy.robots_match import SETTLE_STEPS
 from app.store import fetches, robots
 from app.store.fetches import Asked
@@ -122,9 +122,9 @@ def _judge(
                 before.append(row.started_at)
         elif place in asked_first and row.started_at >= asked_first[place]:
             rules = timelines[place].at(row.started_at) if place in timelines else None
-            verdict = Verdict.TOO_COSTLY if rules is None else rules.verdict_of(target, work)
-            found.unjudged += verdict is Verdict.TOO_COSTLY
-            found.disallowed += verdict is Verdict.DISALLOWED
+            verdict = RobotsVerdict.TOO_COSTLY if rules is None else rules.verdict_of(target, work)
+            found.unjudged += verdict is RobotsVerdict.TOO_COSTLY
+            found.disallowed += verdict is RobotsVerdict.DISALLOWED
     return found
 
 

@@ -115,7 +115,13 @@ def _show(found: "Explanation") -> None:
         _show_crawl(row)
     for would_be in found.elsewhere:
         heading(f"in crawl {would_be.crawl} (does not know it)")
-        facts([("scope", would_be.verdict)])
+        facts(
+            [
+                ("scope", would_be.verdict),
+                *(("found on", page) for page in would_be.found_on),
+                *(("not all links read of", page) for page in would_be.links_cut),
+            ]
+        )
     if found.host is not None:
         heading(f"host {found.host['name']}")
         facts(
@@ -182,7 +188,7 @@ def _show_crawl(row: "InCrawl") -> None:
             *(("rendering", line) for line in row.rendering),
             *(("archived", each.line) for each in row.archived),
             ("archived", row.unarchived and retyped(f"no: {row.unarchived}")),
-            ("links", page and page["links"]),
+            ("links", page and f"{page['links']}{' read, of more' if page['links_cut'] else ''}"),
             ("admitted", url["admitted_at"]),
         ]
     )

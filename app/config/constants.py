@@ -116,9 +116,9 @@ class Constants(BaseModel):
     )
     settle_s: float = Field(2.0, gt=0, description="… or this many seconds.")
     max_links: int = Field(
-        5_000,
+        20_000,
         ge=1,
-        description="Further links of one page are ignored: real pages have fewer, and each costs a row.",
+        description="Further links of one page are ignored, and pages.links_cut says so: each costs a row.",
     )
     suppressions_max: int = Field(
         1_000_000, ge=0, description="Refused links that are kept for a crawl, the latest ones; 0: all."

@@ -42,7 +42,7 @@ class Page:
     """A document read: `app.parse.html.html.read`.
 
     base         value of the first <base href>, as written, or None
-    links        in document order
+    links        in document order;   links_cut: it has more, which were not read
     canonical    href of <link rel=canonical>, as written, or None
     title, description   white space folded, None when absent; at most 1,000 characters
     headline     what stands over the page: an h1 that its titles share, else the title without the site's name
@@ -77,3 +77,4 @@ class Page:
     charset: str = "utf-8"
     shell: Evidence = field(default_factory=dict)
     truncated: bool = False
+    links_cut: bool = False

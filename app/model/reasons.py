@@ -97,6 +97,7 @@ class Cause(StrEnum):
     UNWRITABLE = "what came of it cannot be written"
     LIST_UNWRITABLE = "what it lists cannot be written"
     TRAP = "trap"
+    EXTENSION = "extension"  # it ends like a file, and none of its host's URLs that end so was a page
     FORCED = "forced"  # it waits for a fetch that no trap refuses
     NOINDEX = "kept out of pages: noindex"
     OPTED_OUT = "kept out of pages: it opts out of text and data mining"

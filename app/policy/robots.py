@@ -34,8 +34,8 @@ __all__ = [
     "InForce",
     "Patience",
     "Robots",
+    "RobotsVerdict",
     "Standing",
-    "Verdict",
     "Work",
     "availability",
     "fresh_for_s",
@@ -70,7 +70,7 @@ class Decision:
     is_too_costly: bool = False
 
 
-class Verdict(StrEnum):
+class RobotsVerdict(StrEnum):
     """The answer of robots.txt about a URL, within a budget of work."""
 
     ALLOWED = "allowed"
@@ -118,22 +118,24 @@ class Robots:
         """Whether the sent and the linked form are both allowed: a site may forbid a parameter that we do not send."""
         return self.allowed(url.target) and (url.linked is None or self.allowed(url.linked))
 
-    def verdict(self, url: Url, work: Work) -> Verdict:
+    def verdict(self, url: Url, work: Work) -> RobotsVerdict:
         """The answer of `permits` for one of many URLs, which share a budget. Its steps are taken off `work`."""
         verdict = self.verdict_of(url.target, work)
-        return verdict if url.linked is None or verdict is not Verdict.ALLOWED else self.verdict_of(url.linked, work)
+        return (
+            verdict if url.linked is None or verdict is not RobotsVerdict.ALLOWED else self.verdict_of(url.linked, work)
+        )
 
-    def verdict_of(self, target: str, work: Work) -> Verdict:
+    def verdict_of(self, target: str, work: Work) -> RobotsVerdict:
         """The answer of `allowed` for one of many targets, which share a budget."""
         if target.startswith(_OWN_PATH) and _is_robots_txt(target):
-            return Verdict.ALLOWED
+            return RobotsVerdict.ALLOWED
         if work.left <= 0:
-            return Verdict.TOO_COSTLY
+            return RobotsVerdict.TOO_COSTLY
         rule, steps = self._rules.find(_octets(target), min(work.left, MAX_STEPS))
         work.left -= steps + (_STEPS_PER_ESCAPE * len(target) if "%" in target else 0)
         if rule is TOO_COSTLY:
-            return Verdict.TOO_COSTLY
-        return Verdict.ALLOWED if rule is None or rule.allow else Verdict.DISALLOWED
+            return RobotsVerdict.TOO_COSTLY
+        return RobotsVerdict.ALLOWED if rule is None or rule.allow else RobotsVerdict.DISALLOWED
 
     def judge(self, url: Url) -> Decision:
         """The answer of `permits`, with its reason."""

@@ -258,7 +258,8 @@ class _Wild:
     def _index(self) -> None:
         """Put each pattern under one run of octets without which it matches nothing: the rarest in the file."""
         counts = Counter(chain.from_iterable(map(_grams, self.patterns)))
-        by_gram, always = defaultdict(list), []
+        by_gram: dict[bytes, list[int]] = defaultdict(list)
+        always: list[int] = []
         for place, pattern in enumerate(self.patterns):
             rarest = min(_grams(pattern), key=lambda gram: (counts[gram], -len(gram)), default=b"")
             (by_gram[rarest] if rarest else always).append(place)

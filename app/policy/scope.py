@@ -1,4 +1,4 @@
-"""Decides which URLs belong to a crawl (promises F8 and U2): by host, domain or prefix, pattern, file type and depth.
+"""Decides which URLs belong to a crawl (promises F8 and U2): by host, domain or prefix, pattern and depth.
 
 It does not decide what robots.txt allows, nor which addresses may be contacted.
 """
@@ -13,8 +13,8 @@ from typing import assert_never
 from app.errors import InputError
 from app.model import Refusal, Url
 from app.policy.host import registrable_domain
-from app.policy.url import is_skipped_extension
 
+_MOST_NAMED = 5
 MOST_TAKEN_IN = 10_000  # by redirects of a crawl's seeds: each process reads all of the scope anew for each of them
 
 
@@ -128,12 +128,10 @@ def host_of_folder(folder: str) -> str:
 def judge(scope: Scope, url: Url, depth: int, *, is_link: bool = False, hops: int = 0) -> Refusal | None:
     """The reason why a URL is not admitted, None when it is. depth: links from a seed.   hops: redirects after that
 
-    The first of EXTENSION, SCOPE, EXCLUDED, DEPTH. A seed (depth 0), and its redirect's target, is exempt from all but
-    SCOPE: somebody asked for it. So is a page of another site that a seed redirects to: it is fetched, and alone.
+    The first of SCOPE, EXCLUDED, DEPTH. A seed (depth 0), and its redirect's target, is exempt from all but SCOPE:
+    somebody asked for it. So is a page of another site that a seed redirects to: it is fetched, and alone.
     is_link: not a seed, though as near: patterns hold.
     """
-    if depth > 0 and is_skipped_extension(url.target):
-        return Refusal.EXTENSION
     if not _within(scope, url) and not (depth == 0 and hops > 0 and leads_away(scope, url.host)):
         return Refusal.SCOPE
     if (depth > 0 or is_link) and not _is_picked(scope, url.text):
@@ -160,6 +158,32 @@ def _is_beside_a_seed(scope: Scope, host: str) -> bool:
     domain = _domain(host)
     seeds = (*scope.domains, *scope.hosts, *map(host_of_folder, scope.prefixes))
     return any(each == domain or each.endswith(f".{domain}") for each in seeds if each not in scope.added)
+
+
+def rule(scope: Scope, url: Url, refusal: Refusal) -> str:
+    """The rule of the scope by which `judge` refuses a URL, for a person."""
+    match refusal:
+        case Refusal.SCOPE:
+            return f"{url.host} is not one of {_names(scope)}" if scope.kind is not ScopeKind.PREFIX else _names(scope)
+        case Refusal.EXCLUDED:
+            found = next((each.pattern for each in scope.exclude if each.search(url.text)), None)
+            patterns = ", ".join(each.pattern for each in scope.include[:_MOST_NAMED])
+            return f"exclude pattern {found}" if found is not None else f"matches no include pattern: {patterns}"
+        case Refusal.DEPTH:
+            return f"max_depth {scope.max_depth}"
+        case _:
+            return refusal.value
+
+
+def _names(scope: Scope) -> str:
+    """The reach of a scope, for a person."""
+    if scope.kind is ScopeKind.PREFIX:
+        return f"it does not start with {' or '.join(scope.prefixes[:_MOST_NAMED])}"
+    kind, kept = "hosts", scope.hosts
+    if scope.kind is ScopeKind.DOMAIN:
+        kind, kept = "domains", scope.domains | scope.hosts
+    more = ", …" if len(kept) > _MOST_NAMED else ""
+    return f"the crawl's {kind} {', '.join(sorted(kept)[:_MOST_NAMED])}{more}"
 
 
 def _within(scope: Scope, url: Url) -> bool:

@@ -247,10 +247,14 @@ def without_fragment(href: str) -> str:
 
 
 @lru_cache(maxsize=4_096)  # links of a site repeat from page to page
-def is_skipped_extension(target: str) -> bool:
-    """Whether the last segment of a target's path names a file that holds neither links nor text."""
+def file_ending(target: str) -> str | None:
+    """The ending of a target's last segment, such as "jpg", if files have it that hold neither links nor text.
+
+    It is a guess: /wiki/Node.js is a page.
+    """
     _, dot, extension = target.partition("?")[0].rpartition("/")[2].rpartition(".")
-    return bool(dot) and extension.lower() in SKIPPED_EXTENSIONS
+    ending = extension.lower()
+    return ending if dot and ending in SKIPPED_EXTENSIONS else None
 
 
 def _hash(text: str) -> bytes:

@@ -2,10 +2,11 @@
 -- Gone pages are there only in an increment, or where their state is asked for.
 SELECT p.host_id AS after_1, p.key AS after_2, p.url, h.name AS host, p.status, p.content_type, p.charset, p.language,
        p.language_detected, p.title, p.headline, p.author, p.description, p.data,
-       p.published_at, p.published_from, p.modified_at, p.modified_from, to_char(p.published_on, 'YYYY-MM-DD') AS published_on,
-       to_char(p.modified_on, 'YYYY-MM-DD') AS modified_on,
+       p.published_at, p.published_from, p.modified_at, p.modified_from,
+       to_char(p.published_on, 'YYYY-MM-DD') AS published_on, to_char(p.modified_on, 'YYYY-MM-DD') AS modified_on,
        CASE WHEN :with_text THEN p.main_text END AS text,
-       p.canonical_url, p.depth, p.links, p.body_bytes, p.truncated, p.needs_script, p.directives, p.opt_out,
+       p.canonical_url, p.depth, p.links, p.links_cut, p.body_bytes, p.truncated, p.needs_script, p.directives,
+       p.opt_out,
        encode(p.body_sha256, 'hex') AS body_sha256, encode(p.text_sha256, 'hex') AS text_sha256,
        CASE WHEN :with_duplicates THEN (
            SELECT d.of_url FROM duplicates AS d

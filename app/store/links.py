@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 from app.store import db
 
 _sql = db.queries("links")
+LATEST_READINGS = 20_000  # of a host, that are searched for a link: a few seconds where they are long
 
 
 class LinksRow(TypedDict):
@@ -28,3 +29,9 @@ def keep(tx: Connection, rows: Sequence[LinksRow]) -> None:
 def are_kept(tx: Connection, crawl_id: int) -> bool:
     """Whether there are links of a crawl."""
     return bool(tx.execute(_sql["are_kept"], {"crawl_id": crawl_id}).scalar_one())
+
+
+def linking(tx: Connection, *, host_id: int, crawl_id: int, to: str) -> list[str]:
+    """Pages of a host that link to a URL, three at most, of its latest readings. [] where the crawl keeps no links."""
+    where = {"host_id": host_id, "crawl_id": crawl_id, "to": to, "n": LATEST_READINGS}
+    return [row.url for row in db.run(tx, _sql["linking"], where)]

@@ -51,6 +51,7 @@ class PageRow(TypedDict):
     directives: str | None
     opt_out: str | None
     depth: int
+    links_cut: NotRequired[bool]
     rendered: NotRequired[bool]
     awaits: NotRequired[bool]
 
@@ -143,6 +144,11 @@ def of_url(tx: Connection, *, host_id: int, key: bytes) -> dict[int, dict[str, A
     return {
         row["crawl_id"]: dict(row) for row in tx.execute(_sql["of_url"], {"host_id": host_id, "key": key}).mappings()
     }
+
+
+def with_links_cut(tx: Connection, *, host_id: int, crawl_id: int) -> list[str]:
+    """Pages of a host of which not all links were read: three at most."""
+    return [row.url for row in tx.execute(_sql["with_links_cut"], {"host_id": host_id, "crawl_id": crawl_id})]
 
 
 def duplicates_of_url(tx: Connection, *, host_id: int, key: bytes) -> dict[int, dict[str, Any]]:

@@ -5,19 +5,22 @@
 WITH kept AS (
 INSERT INTO pages (host_id, crawl_id, key, url, status, content_type, charset, language, language_detected, title,
                    headline, author, data, description, published_at, published_from, modified_at, modified_from,
-                   published_on, modified_on, main_text, body_sha256, text_sha256, body_bytes, needs_script, truncated, links, canonical_url, directives, opt_out, depth,
-                   first_fetched_at, fetched_at, changed_at, rendered_at)
+                   published_on, modified_on, main_text, body_sha256, text_sha256, body_bytes, needs_script, truncated,
+                   links, canonical_url, directives, opt_out, depth, links_cut, first_fetched_at, fetched_at,
+                   changed_at, rendered_at)
 SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.status, r.content_type, r.charset, r.language,
        r.language_detected, r.title, r.headline, r.author, r.data, r.description, r.published_at, r.published_from,
-       r.modified_at, r.modified_from, r.published_on, r.modified_on, r.main_text, decode(r.body_sha256, 'hex'), decode(r.text_sha256, 'hex'), r.body_bytes, r.needs_script,
-       r.truncated, r.links, r.canonical_url, r.directives, r.opt_out, r.depth, now.at, now.at, now.at,
+       r.modified_at, r.modified_from, r.published_on, r.modified_on, r.main_text, decode(r.body_sha256, 'hex'),
+       decode(r.text_sha256, 'hex'), r.body_bytes, r.needs_script, r.truncated, r.links, r.canonical_url, r.directives,
+       r.opt_out, r.depth, coalesce(r.links_cut, false), now.at, now.at, now.at,
        CASE WHEN r.rendered THEN now.at END
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, key text, url text, status smallint, content_type text, charset text,
     language text, language_detected text, title text, headline text, author text, data jsonb, description text,
-    published_on date, modified_on date, published_at timestamptz, published_from text, modified_at timestamptz, modified_from text, main_text text, body_sha256 text, text_sha256 text, body_bytes bigint,
+    published_on date, modified_on date, published_at timestamptz, published_from text, modified_at timestamptz,
+    modified_from text, main_text text, body_sha256 text, text_sha256 text, body_bytes bigint,
     needs_script jsonb, truncated boolean, links integer, canonical_url text, directives text, opt_out text,
-    depth integer, rendered boolean, awaits boolean)
+    depth integer, links_cut boolean, rendered boolean, awaits boolean)
 CROSS JOIN (SELECT clock_timestamp() AS at) AS now
 WHERE NOT coalesce(r.awaits, false) OR NOT EXISTS (
     SELECT FROM pages AS p
@@ -34,7 +37,7 @@ SET status = excluded.status, content_type = excluded.content_type, charset = ex
     text_sha256 = excluded.text_sha256, body_bytes = excluded.body_bytes, needs_script = excluded.needs_script,
     truncated = excluded.truncated, links = excluded.links, canonical_url = excluded.canonical_url,
     directives = excluded.directives, opt_out = excluded.opt_out, fetched_at = excluded.fetched_at,
-    rendered_at = excluded.rendered_at,
+    rendered_at = excluded.rendered_at, links_cut = excluded.links_cut,
     changed_at = CASE WHEN pages.text_sha256 = excluded.text_sha256 OR pages.body_sha256 = excluded.body_sha256
                       THEN pages.changed_at ELSE excluded.changed_at END
 RETURNING host_id, crawl_id, key, changed_at = fetched_at AS is_new
@@ -151,10 +154,13 @@ SET kind = excluded.kind, of_url = excluded.of_url, of_host_id = excluded.of_hos
     bits = NULL, found_at = clock_timestamp()
 
 -- of_url: a page in every crawl that has it
-SELECT crawl_id, title, language, content_type, charset, body_bytes, needs_script, truncated, links, canonical_url,
-       text_sha256, fetched_at, changed_at
+SELECT crawl_id, title, language, content_type, charset, body_bytes, needs_script, truncated, links, links_cut,
+       canonical_url, text_sha256, fetched_at, changed_at
 FROM pages
 WHERE host_id = :host_id AND key = :key
+
+-- with_links_cut: pages of a host of which not all links were read, three at most
+SELECT url FROM pages WHERE host_id = :host_id AND crawl_id = :crawl_id AND links_cut ORDER BY fetched_at DESC LIMIT 3
 
 -- duplicates_of_url: the page that a document repeats, by crawl
 SELECT crawl_id, kind, of_url, found_at FROM duplicates WHERE host_id = :host_id AND key = :key

@@ -52,6 +52,21 @@ class Turned(TypedDict):
     pattern: str
 
 
+class FileEnding(TypedDict):
+    """An ending of files on a host, and its row among the patterns."""
+
+    host: str
+    crawl_id: int
+    ending: str
+    pattern: str
+
+
+def without_page(tx: Connection, rows: Sequence[FileEnding], *, tries: int) -> set[tuple[str, int, str]]:
+    """Those of which so many URLs were asked for, and none was a page: (host, crawl id, ending)."""
+    found = db.run(tx, _sql["endings"], {"rows": db.rows_param(rows), "tries": tries})
+    return {(row.host, row.crawl_id, row.ending) for row in found}
+
+
 class SecondLook(TypedDict):
     """A host's refused URLs of a crawl, of which so many are tried."""
 

@@ -2,8 +2,15 @@
 SELECT pattern, urls, fetched, new, refused, lately, new_lately, rendered, gain
 FROM url_patterns
 WHERE host_id = :host_id AND crawl_id = :crawl_id
-ORDER BY fetched DESC, pattern
+ORDER BY (pattern LIKE '*.%') DESC, fetched DESC, pattern
 LIMIT :n
+
+-- endings: those of files that brought no page on a host, in so many requests
+SELECT r.host, r.crawl_id, r.ending
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host text, crawl_id bigint, ending text, pattern text)
+JOIN hosts AS h ON h.name = r.host
+JOIN url_patterns AS p ON p.host_id = h.id AND p.crawl_id = r.crawl_id AND p.pattern = r.pattern
+WHERE p.fetched >= :tries AND p.new = 0
 
 -- keep: what they have brought by now; only under the host's lease, so nobody else writes them
 INSERT INTO url_patterns AS p (

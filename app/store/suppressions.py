@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from sqlalchemy import Connection
 
@@ -13,7 +13,10 @@ _sql = db.queries("suppressions")
 
 
 class Suppression(TypedDict):
-    """A refused link. key: SHA-256 of url, which is canonical where possible, else as found."""
+    """A refused link, or `count` of one kind.
+
+    key: SHA-256 of url, which is canonical where possible, else as found; of a kind, of its name
+    """
 
     crawl_id: int
     key: bytes
@@ -21,6 +24,7 @@ class Suppression(TypedDict):
     url: str
     detail: str | None
     found_on: str | None
+    count: NotRequired[int]
 
 
 def suppression(

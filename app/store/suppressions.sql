@@ -1,10 +1,11 @@
 -- note: links that were not admitted; in key order, so that two settles cannot deadlock
-INSERT INTO suppressions (crawl_id, key, reason, url, detail, found_on)
-SELECT r.crawl_id, decode(r.key, 'hex'), r.reason, r.url, r.detail, r.found_on
+INSERT INTO suppressions (crawl_id, key, reason, url, detail, found_on, count)
+SELECT r.crawl_id, decode(r.key, 'hex'), r.reason, r.url, r.detail, r.found_on, coalesce(r.count, 1)
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
-    crawl_id bigint, key text, reason text, url text, detail text, found_on text)
+    crawl_id bigint, key text, reason text, url text, detail text, found_on text, count bigint)
 ORDER BY r.crawl_id, r.key, r.reason
-ON CONFLICT (crawl_id, key, reason) DO UPDATE SET last_at = clock_timestamp(), count = suppressions.count + 1
+ON CONFLICT (crawl_id, key, reason) DO UPDATE
+SET last_at = clock_timestamp(), count = suppressions.count + excluded.count
 
 -- of_url: refusals of a URL
 SELECT s.*, c.name AS crawl

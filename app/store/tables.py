@@ -614,6 +614,13 @@ pages = Table(
         "rendered_at", Time, comment="when a browser made the document that this row says; NULL: it is the plain answer"
     ),
     Column("needs_script", JSONB, comment="evidence that it is empty without JavaScript; NULL: it is not"),
+    Column(
+        "links_cut",
+        Boolean,
+        nullable=False,
+        server_default=text("false"),
+        comment="it has more links than are read of a page, or written at a settle",
+    ),
     PrimaryKeyConstraint("host_id", "crawl_id", "key"),
     Index("pages_body", "crawl_id", "body_sha256"),
     Index("pages_text", "crawl_id", "text_sha256"),

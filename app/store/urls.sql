@@ -209,7 +209,8 @@ RETURNING crawl_id
 -- refused_of_host: URLs that robots.txt of an origin refuses, a page of them
 SELECT crawl_id, key, url, linked, cause
 FROM urls
-WHERE host_id = :host_id AND state = 'refused' AND cause <> 'trap' AND (crawl_id, key) > (:after_crawl, :after_key)
+WHERE host_id = :host_id AND state = 'refused' AND cause NOT IN ('trap', 'extension')
+  AND (crawl_id, key) > (:after_crawl, :after_key)
 ORDER BY crawl_id, key
 LIMIT :n
 

@@ -13,7 +13,7 @@ from app.policy.focus.score import score
 from app.policy.focus.shipped import NAMES, profile_of
 from app.policy.host import queue_for, registrable_domain
 from app.policy.scope import ScopeKind, judge, scope_of
-from app.policy.url import DEFAULT_TRACKING, MAX_LENGTH, Canon, is_of_document, is_skipped_extension, without_fragment
+from app.policy.url import DEFAULT_TRACKING, MAX_LENGTH, Canon, is_of_document, without_fragment
 from tests.fuzz.parts import assert_told, lines, text
 from tests.fuzz.release_0_1 import canonical_of_0_1, has_repeated_names
 
@@ -109,7 +109,7 @@ def _judged(found: Url) -> None:
     for kind in ScopeKind:
         scope = scope_of([found], kind=kind)
         assert judge(scope, found, 0) is None
-        assert judge(scope, found, 1) is (Refusal.EXTENSION if is_skipped_extension(found.target) else None)
+        assert judge(scope, found, 1) is None
 
 
 def _same_for_neighbours(document: str, href: str) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.model import Url
-from app.policy.robots import MAX_BYTES, Verdict, parse
+from app.policy.robots import MAX_BYTES, RobotsVerdict, parse
 from app.policy.robots_match import _FEW, MAX_STEPS, SETTLE_STEPS, TOO_COSTLY, Rule, Ruleset, Work, normal
 from app.policy.robots_text import read
 from app.policy.url import Canon
@@ -73,17 +73,17 @@ def test_a_decision_is_bounded_and_so_is_a_page(shape: str) -> None:
         assert steps <= 1.2 * MAX_STEPS
         if rule is not TOO_COSTLY:
             is_allowed = rule is None or rule.allow
-            assert robots.verdict(url, Work()) is (Verdict.ALLOWED if is_allowed else Verdict.DISALLOWED)
+            assert robots.verdict(url, Work()) is (RobotsVerdict.ALLOWED if is_allowed else RobotsVerdict.DISALLOWED)
     verdicts = [robots.verdict(url, work) for url in page(TARGETS, 150)]
     assert work.left > -0.2 * MAX_STEPS
-    assert Verdict.TOO_COSTLY not in verdicts or work.left < MAX_STEPS
+    assert RobotsVerdict.TOO_COSTLY not in verdicts or work.left < MAX_STEPS
 
 
 @pytest.mark.parametrize("shape", ["one letter, a number", "one letter, a number in the middle", "shared ends"])
 def test_patterns_that_demand_what_no_link_has_cost_the_links_length(shape: str) -> None:
     """A page of links as long as ours may be is judged whole: some 50 steps for each of their octets."""
     robots, work = parse(SHAPES[shape], US), Work(1_000 * 60 * 2_100)
-    assert {robots.verdict(url, work) for url in page(["/" + "a" * 2_000], 1_000)} == {Verdict.ALLOWED}
+    assert {robots.verdict(url, work) for url in page(["/" + "a" * 2_000], 1_000)} == {RobotsVerdict.ALLOWED}
 
 
 ORDINARY = {
@@ -106,8 +106,8 @@ def test_a_large_ordinary_file_and_20_000_links_lose_none(kind: str) -> None:
     assert len(body) > MAX_BYTES
     forbidden = page_of([link(n) for n in range(1, 10_001)])
     free = page_of([f"/news/2026/{n:05}/a-headline-of-some-words?page={n % 7}" for n in range(10_000)])
-    assert {robots.verdict(url, work) for url in forbidden} == {Verdict.DISALLOWED}
-    assert {robots.verdict(url, work) for url in free} == {Verdict.ALLOWED}
+    assert {robots.verdict(url, work) for url in forbidden} == {RobotsVerdict.DISALLOWED}
+    assert {robots.verdict(url, work) for url in free} == {RobotsVerdict.ALLOWED}
 
 
 def page_of(targets: list[str]) -> list[Url]:
@@ -118,21 +118,21 @@ def page_of(targets: list[str]) -> list[Url]:
 def test_past_the_budget_nobody_knows_and_no_work_is_done() -> None:
     robots, work = parse(b"User-agent: *\nDisallow: /", US), Work(0)
     (url,) = page_of(["/a"])
-    assert robots.verdict(url, work) is Verdict.TOO_COSTLY
+    assert robots.verdict(url, work) is RobotsVerdict.TOO_COSTLY
     assert work.left == 0
-    assert robots.verdict(url, Work()) is Verdict.DISALLOWED
+    assert robots.verdict(url, Work()) is RobotsVerdict.DISALLOWED
 
 
 def test_robots_txt_itself_is_allowed_at_any_cost() -> None:
     (url,) = page_of(["/robots.txt"])
-    assert parse(b"User-agent: *\nDisallow: /", US).verdict(url, Work(0)) is Verdict.ALLOWED
+    assert parse(b"User-agent: *\nDisallow: /", US).verdict(url, Work(0)) is RobotsVerdict.ALLOWED
 
 
 def test_both_forms_of_a_link_are_judged_within_one_budget() -> None:
     robots = parse(b"User-agent: *\nDisallow: /*utm_source", US)
     (url,) = page_of(["/a?utm_source=x"])
     assert (url.target, url.linked) == ("/a", "/a?utm_source=x")
-    assert robots.verdict(url, Work()) is Verdict.DISALLOWED
+    assert robots.verdict(url, Work()) is RobotsVerdict.DISALLOWED
 
 
 # Decoys make a file large enough that its patterns are looked up by their octets.

@@ -78,8 +78,7 @@ def test_ours_patterns(include: tuple[str, ...], exclude: tuple[str, ...], link:
 @pytest.mark.parametrize(
     ("link", "depth", "reason"),
     [
-        # all four reasons apply at first; each row takes the first one away
-        ("http://elsewhere/draft.png", 9, Refusal.EXTENSION),
+        # all three reasons apply at first; each row takes the first one away
         ("http://elsewhere/draft", 9, Refusal.SCOPE),
         ("http://h/draft", 9, Refusal.EXCLUDED),
         ("http://h/", 9, Refusal.DEPTH),

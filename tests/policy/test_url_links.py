@@ -11,8 +11,8 @@ from app.policy.url import (
     DEFAULT_TRACKING,
     SKIPPED_EXTENSIONS,
     Canon,
+    file_ending,
     in_encoding,
-    is_skipped_extension,
     without_fragment,
 )
 from tests.fuzz.urls import assert_canonical
@@ -138,26 +138,27 @@ def test_ours_parts(text: str, origin: Origin, target: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "skipped"),
+    ("target", "ending"),
     [
-        ("/a.png", True),
-        ("/a/B.JPG?x=1", True),
-        ("/report.pdf", True),
-        ("/a.tar.gz", True),
-        ("/", False),
-        ("/a", False),
-        ("/index.html", False),
-        ("/feed.xml", False),
-        ("/notes.txt", False),
-        ("/v1.png/about", False),
-        ("/view?file=a.png", False),
-        ("/png", False),
-        ("/a.", False),
-        ("/open.ai", False),
+        ("/a.png", "png"),
+        ("/a/B.JPG?x=1", "jpg"),
+        ("/report.pdf", "pdf"),
+        ("/a.tar.gz", "gz"),
+        ("/wiki/Node.js", "js"),
+        ("/", None),
+        ("/a", None),
+        ("/index.html", None),
+        ("/feed.xml", None),
+        ("/notes.txt", None),
+        ("/v1.png/about", None),
+        ("/view?file=a.png", None),
+        ("/png", None),
+        ("/a.", None),
+        ("/open.ai", None),
     ],
 )
-def test_ours_skipped_extension(target: str, skipped: bool) -> None:
-    assert is_skipped_extension(target) is skipped
+def test_ours_file_endings(target: str, ending: str | None) -> None:
+    assert file_ending(target) == ending
 
 
 def test_ours_tables_are_written_as_they_are_compared() -> None:

@@ -48,7 +48,7 @@ def _columns(spec: str) -> tuple[ExportColumn, ...]:
 _PAGES: Final = _columns("""
     url host status:integer content_type charset language language_detected title headline author
     description published_at:time published_from published_on modified_at:time modified_from modified_on
-    canonical_url depth:integer links:integer
+    canonical_url depth:integer links:integer links_cut:boolean
     body_bytes:integer truncated:boolean needs_script:json directives opt_out body_sha256 text_sha256
     first_fetched_at:time fetched_at:time changed_at:time state gone_at:time
     data:json+ key+ duplicate_of+ text+ markdown+ html+ plain_html+ rendered_at:time+

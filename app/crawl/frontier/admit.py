@@ -17,6 +17,7 @@ from app.crawl.frontier import naming, worth
 from app.crawl.frontier.worth import FoundAt
 from app.crawl.state.batch import Batch
 from app.crawl.state.finder import Finder
+from app.crawl.state.focus import ENDING_TRIES
 from app.crawl.state.picked import Picked
 from app.crawl.state.seen import KnownKeys
 from app.crawl.state.visit import Visit
@@ -24,16 +25,16 @@ from app.model import Link, Page, Refusal, RequestKind, Url
 from app.policy.candidate import Candidate, in_front
 from app.policy.focus.relevance import per_link
 from app.policy.lifecycle import UrlEvent
-from app.policy.robots import Verdict
+from app.policy.robots import RobotsVerdict
 from app.policy.scope import Scope, judge, taken_in, widened
-from app.policy.url import Canon, bare_key, in_encoding, is_of_document, without_fragment
+from app.policy.url import Canon, bare_key, file_ending, in_encoding, is_of_document, without_fragment
 from app.store.links import LinksRow
 from app.store.pages import Where
 from app.store.suppressions import Suppression, suppression
 from app.store.url_rows import Due
 
 _log = structlog.get_logger()
-_SILENT = {Refusal.SCHEME, Refusal.EXTENSION}  # mailto:, images: of no interest to anybody, and many
+_SILENT = {Refusal.SCHEME}  # mailto: of no interest to anybody, and many
 MOST_JOINS = 20_000
 LONGEST_JOIN = 500  # characters of an href that is kept
 _PAGE = RequestKind.PAGE
@@ -81,7 +82,7 @@ def links(
             url = _join(canon, joined, base, directory, in_encoding(href, encoding))
         if isinstance(url, Refusal):
             if url not in _SILENT:
-                _suppress_text(known, batch, due.crawl_id, link.href, url, found_on=due.url)
+                suppress_text(known, batch, due.crawl_id, link.href, url, found_on=due.url)
         elif nofollow or "nofollow" in link.rel:
             suppress(known, batch, due.crawl_id, url, Refusal.NOFOLLOW, found_on=due.url)
         else:
@@ -146,7 +147,11 @@ def candidates(
         if stands or (form != key and known.has(crawl_id, form)):
             continue
         refusal = judge(scope, url, place.depth, is_link=place.hops == 0, hops=place.hops)
-        if refusal is None:
+        ending = file_ending(url.target) if place.depth > 0 else None
+        if ending is not None and (refusal is not None or _is_refused(finder, crawl_id, url, ending)):
+            if refusal is None:  # beyond the scope images are of no interest to anybody, and many
+                suppress_ending(known, batch, crawl_id, url, ending, found_on=place.found_on)
+        elif refusal is None:
             if named is not None and (before := named.get((crawl_id, form))) is not None:
                 found.append(_again(finder, before, place))
                 continue
@@ -158,10 +163,15 @@ def candidates(
                 if hears and not is_named:
                     finder.worker.namings.note(crawl_id, key, place.relevance or 0.0, each.score_parts or 0)
                 continue
-            refusal = each
-        if refusal not in _SILENT:
+            suppress(known, batch, crawl_id, url, each, found_on=place.found_on)
+        else:
             suppress(known, batch, crawl_id, url, refusal, found_on=place.found_on)
     return found
+
+
+def _is_refused(finder: Finder, crawl_id: int, url: Url, ending: str) -> bool:
+    """Whether URLs of the visited host that end so are refused; the settle asks it of other hosts (`enter`)."""
+    return url.host == finder.host and finder.picked.focus[crawl_id].refuses_ending(ending)
 
 
 def redirected(visit: Visit, due: Due, source: Url, target: Url) -> list[Candidate]:
@@ -202,6 +212,30 @@ def suppress(
         note(batch, suppression(crawl_id, url.key, url.text, reason, found_on=found_on, detail=detail))
 
 
+def suppress_ending(
+    known: KnownKeys, batch: Batch, crawl_id: int, url: Url, ending: str, *, found_on: str | None
+) -> None:
+    """Note a URL that is refused for its ending: one row for all of its host has the first and counts the others.
+
+    Each is counted once a process, as long as its key is remembered.
+    """
+    if known.has(crawl_id, refusal_key(url.key)):
+        return
+    known.add(crawl_id, refusal_key(url.key))
+    detail = f"none of {ENDING_TRIES} URLs of {url.host} that end in .{ending} was a page; this is the first of count"
+    row = suppression(
+        crawl_id, ending_key(url.host, ending), url.text, Refusal.EXTENSION, found_on=found_on, detail=detail
+    )
+    before = batch.suppressions.setdefault((row["crawl_id"], row["key"], row["reason"]), row)
+    if before is not row:
+        before["count"] = before.get("count", 1) + 1
+
+
+def ending_key(host: str, ending: str) -> bytes:
+    """The key of the row of suppressions for all URLs of a host that end so."""
+    return sha256(f"{host}/*.{ending}".encode()).digest()
+
+
 def note(batch: Batch, row: Suppression) -> None:
     """For the next settle; of several the first."""
     batch.suppressions.setdefault((row["crawl_id"], row["key"], row["reason"]), row)
@@ -215,7 +249,7 @@ def _suppress_unseen(known: KnownKeys, scope: Scope, batch: Batch, due: LinkingP
     """With the scope's reason where that refuses them anyway; those in the frontier were seen elsewhere."""
     for url in urls:
         refusal = judge(scope, url, due.depth + 1) or Refusal.HIDDEN
-        if refusal not in _SILENT and not known.has(due.crawl_id, url.key):
+        if file_ending(url.target) is None and not known.has(due.crawl_id, url.key):
             suppress(known, batch, due.crawl_id, url, refusal, found_on=due.url)
 
 
@@ -283,17 +317,17 @@ def _judged(finder: Finder, found: Candidate) -> Candidate:
     if rules is None:
         return found
     match rules.verdict(found.url, finder.batch.work):
-        case Verdict.ALLOWED:
+        case RobotsVerdict.ALLOWED:
             return found._replace(reopens=True)
-        case Verdict.DISALLOWED:
+        case RobotsVerdict.DISALLOWED:
             return found._replace(event=UrlEvent.DISALLOWED, detail=None)
-        case Verdict.TOO_COSTLY:
+        case RobotsVerdict.TOO_COSTLY:
             return found
         case never:
             assert_never(never)
 
 
-def _suppress_text(known: KnownKeys, batch: Batch, crawl_id: int, text: str, reason: Refusal, *, found_on: str) -> None:
+def suppress_text(known: KnownKeys, batch: Batch, crawl_id: int, text: str, reason: Refusal, *, found_on: str) -> None:
     """A refusal of something that has no canonical form; once a process, too: a template repeats it on every page."""
     shown = text[:500]
     key = sha256(shown.encode("utf-8", "surrogatepass")).digest()

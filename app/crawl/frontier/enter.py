@@ -11,17 +11,20 @@ from functools import partial
 from sqlalchemy import Connection, Engine
 
 from app.crawl.frontier import caps
-from app.crawl.frontier.admit import refusal_key
+from app.crawl.frontier.admit import refusal_key, suppress_ending
 from app.crawl.state.batch import Batch
 from app.crawl.state.finder import Finder
+from app.crawl.state.focus import ENDING_TRIES, name_of_ending
 from app.crawl.state.robots_book import RobotsBook
 from app.crawl.state.worker import Worker
-from app.model import Origin, Url
+from app.model import Origin, RequestKind, Url
 from app.policy.candidate import Candidate
 from app.policy.host import queue_for, registrable_domain
 from app.policy.lifecycle import UrlEvent, UrlState
-from app.policy.robots import ALLOW_ALL, DISALLOW_ALL, Robots, Verdict, Work, in_force_rules
-from app.store import db, hosts, robots, urls
+from app.policy.robots import ALLOW_ALL, DISALLOW_ALL, Robots, RobotsVerdict, Work, in_force_rules
+from app.policy.url import file_ending
+from app.store import db, hosts, patterns, robots, urls
+from app.store.patterns import FileEnding
 from app.store.robots import Elsewhere
 from app.store.url_rows import admission
 
@@ -40,6 +43,7 @@ class Entered:
 def admit(tx: Connection, found: _Found) -> Entered:
     """Rows for what was found, judged by their origins' robots.txt and the caps; hosts are made where they are new."""
     judged, work = [], Work()
+    found = _without_files(tx, found)
     found, standing = _without_standing(tx, found)
     for finder, candidates in found:
         worker, picked = finder.worker, finder.picked
@@ -66,6 +70,39 @@ def admit(tx: Connection, found: _Found) -> Entered:
     for finder, weaker in evictions:
         caps.evict(finder.worker, finder.picked, finder.batch, tx, weaker)
     return Entered(candidates=entering + standing, queued=queued, hosts=made)
+
+
+def _without_files(tx: Connection, found: _Found) -> _Found:
+    """Without links to other hosts that end as files do, of which none was a page there."""
+    asked = {
+        (each.url.host, each.crawl_id, ending)
+        for finder, candidates in found
+        for each in candidates
+        if (ending := _foreign_ending(finder, each)) is not None
+    }
+    if not asked:
+        return found
+    rows: list[FileEnding] = [
+        {"host": host, "crawl_id": crawl_id, "ending": ending, "pattern": name_of_ending(ending)}
+        for host, crawl_id, ending in sorted(asked)
+    ]
+    refused = patterns.without_page(tx, rows, tries=ENDING_TRIES)
+    kept: list[tuple[Finder, list[Candidate]]] = []
+    for finder, candidates in found:
+        kept.append((finder, []))
+        for each in candidates:
+            ending = _foreign_ending(finder, each)
+            if ending is None or (each.url.host, each.crawl_id, ending) not in refused:
+                kept[-1][1].append(each)
+            else:
+                known, batch = finder.worker.known, finder.batch
+                suppress_ending(known, batch, each.crawl_id, each.url, ending, found_on=each.found_on)
+    return kept
+
+
+def _foreign_ending(finder: Finder, each: Candidate) -> str | None:
+    is_judged = each.depth > 0 and each.kind is RequestKind.PAGE and each.url.host != finder.host
+    return file_ending(each.url.target) if is_judged else None
 
 
 def _without_standing(tx: Connection, found: _Found) -> tuple[_Found, list[Candidate]]:
@@ -153,7 +190,7 @@ def _allows(book: RobotsBook, now: float, url: Url, work: Work) -> bool | None:
     if rules is None or rules is ALLOW_ALL or rules is DISALLOW_ALL:
         return None
     verdict = rules.verdict(url, work)
-    return None if verdict is Verdict.TOO_COSTLY else verdict is Verdict.ALLOWED
+    return None if verdict is RobotsVerdict.TOO_COSTLY else verdict is RobotsVerdict.ALLOWED
 
 
 def _judged(candidate: Candidate, allowed: bool) -> Candidate:

@@ -24,6 +24,7 @@ from app.model.url import on_host
 from app.policy import backoff
 from app.policy.lifecycle import UrlEvent
 from app.policy.outcome import TRANSIENT, is_empty, is_host_trouble, is_no_news, why_unwanted
+from app.policy.url import file_ending
 
 HOPS = 10  # promise P9
 NOTHING = sha256(b"").digest()
@@ -48,6 +49,7 @@ def act_on_outcome(visit: Visit, attempt: Attempt) -> VisitEnding | None:
 def note(visit: Visit, attempt: Attempt) -> None:
     """Count the URL, and note what its answer tells of the host: what holds however the document reads."""
     _tally(visit.batch, visit.picked, attempt)
+    _note_ending(visit.picked, attempt)
     _note_host(visit, attempt)
 
 
@@ -97,6 +99,16 @@ def _tally(batch: Batch, picked: Picked, attempt: Attempt) -> None:
         picked.use_page(attempt.due.crawl_id, 1)
     elif attempt.outcome not in {Outcome.REDIRECT, Outcome.UNWANTED}:
         tally.failed += 1
+
+
+def _note_ending(picked: Picked, attempt: Attempt) -> None:
+    """Count a first request for a URL that ends like a file. A redirect to another scheme or host says nothing."""
+    due, ending = attempt.due, file_ending(attempt.url.target)
+    if ending is None or due.kind != RequestKind.PAGE or due.depth == 0 or due.fetched_at is not None:
+        return
+    location = attempt.reply.header(Header.LOCATION) if attempt.outcome is Outcome.REDIRECT else None
+    if location is None or not location.endswith(attempt.url.target):
+        picked.focus[due.crawl_id].asked_for(ending, is_page=attempt.outcome is Outcome.PAGE)
 
 
 def _note_host(visit: Visit, attempt: Attempt) -> None:
@@ -195,7 +207,8 @@ def _missing(settings: Settings, batch: Batch, picked: Picked, attempt: Attempt)
 def _settled(visit: Visit, attempt: Attempt) -> None:
     """No page of ours, and that stands: it is looked at again rarely."""
     due, settings = attempt.due, visit.worker.settings
-    if attempt.outcome is Outcome.UNWANTED and due.fetched_at is None:
+    is_file = file_ending(attempt.url.target) is not None  # which says nothing of pages beside it
+    if attempt.outcome is Outcome.UNWANTED and due.fetched_at is None and not is_file:
         visit.picked.focus[due.crawl_id].brought_nothing(attempt.url)
     end = Conclusion(UrlEvent.SETTLED, attempt, due_s=settings.recrawl_max_s, detail=_why_unwanted(attempt))
     if due.kind == RequestKind.PAGE and due.text_sha256 not in {None, NOTHING} and is_empty(attempt.reply):

@@ -1,6 +1,6 @@
 """The gate of one URL: whether it may be fetched now.
 
-    still a URL of the crawl ▶ its scope ▶ robots.txt of its origin ▶
+    still a URL of the crawl ▶ its scope ▶ its ending ▶ robots.txt of its origin ▶
     what its site reserves (crawls that honour opt-outs) ▶ whether it is taken for a trap
 
 A robots.txt or tdmrep.json that nobody knows yet is asked for here, at the host's pace. The page's own turn comes after
@@ -10,12 +10,15 @@ the gate, in `app.crawl.request.slots`.
 from enum import Enum
 from typing import assert_never
 
+from app.crawl.frontier import admit
 from app.crawl.page import failures, sitemaps
 from app.crawl.page.attempt import Conclusion, conclude
 from app.crawl.robots import obtain, tdmrep
 from app.crawl.robots.obtain import NoRules
 from app.crawl.state.batch import Batch, GivingUp
+from app.crawl.state.focus import name_of_ending
 from app.crawl.state.picked import Picked
+from app.crawl.state.seen import KnownKeys
 from app.crawl.state.visit import Visit
 from app.model import Cause, Refusal, RequestKind, Url
 from app.model.url import on_host
@@ -25,6 +28,7 @@ from app.policy.focus.shape import shape_of
 from app.policy.lifecycle import UrlEvent, UrlState
 from app.policy.robots import Robots
 from app.policy.scope import judge, may_authenticate
+from app.policy.url import file_ending
 from app.store.url_rows import Due
 
 
@@ -48,6 +52,8 @@ def check(visit: Visit, due: Due) -> Url | Shut:
         end = Conclusion(UrlEvent.EXHAUSTED, cause=Cause.OUT_OF_SCOPE, detail=refusal)
         conclude(visit.batch, visit.picked, due, end)
         return Shut.DONE
+    if _ends_like_a_file(visit.worker.known, visit.batch, visit.picked, due, url):
+        return Shut.DONE
     match obtain.of(visit, url.origin, authorised=may_authenticate(scope, url)):
         case Robots() as rules:
             return _by_rules(visit, due, url, rules)
@@ -58,6 +64,22 @@ def check(visit: Visit, due: Due) -> Url | Shut:
             return Shut.DONE
         case never:
             assert_never(never)
+
+
+def _ends_like_a_file(known: KnownKeys, batch: Batch, picked: Picked, due: Due, url: Url) -> bool:
+    """Whether it is refused for its ending, of which none has been a page on its host.
+
+    Not what a person asked for, nor what we have.
+    """
+    ending = file_ending(url.target) if due.kind == RequestKind.PAGE and due.depth > 0 else None
+    if ending is None or due.fetched_at is not None or due.cause == Cause.FORCED:
+        return False
+    if not picked.focus[due.crawl_id].refuses_ending(ending):
+        return False
+    admit.suppress_ending(known, batch, due.crawl_id, url, ending, found_on=due.found_on)
+    end = Conclusion(UrlEvent.TRAPPED, cause=Cause.EXTENSION, detail=name_of_ending(ending))
+    conclude(batch, picked, due, end)
+    return True
 
 
 def _by_rules(visit: Visit, due: Due, url: Url, rules: Robots) -> Url | Shut:

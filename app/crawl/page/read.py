@@ -10,7 +10,7 @@ from app.crawl.frontier.worth import FoundAt
 from app.crawl.page import isolation, preferences, recrawls, renders, sitemaps
 from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.page.preferences import Wishes
-from app.crawl.state.batch import Batch
+from app.crawl.state.batch import Batch, most_links
 from app.crawl.state.focus import CrawlFocus
 from app.crawl.state.visit import Visit
 from app.model import Cause, Header, Page, Url, VisitEnding
@@ -23,7 +23,7 @@ from app.policy.focus import novelty
 from app.policy.focus.novelty import Said
 from app.policy.lifecycle import UrlEvent
 from app.policy.scope import Scope, judge
-from app.policy.url import Canon, in_encoding, is_skipped_extension
+from app.policy.url import Canon, file_ending, in_encoding
 from app.store.pages import PageRow
 from app.store.url_rows import Due
 
@@ -60,6 +60,9 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
         nofollow=wished.nofollow,
         relevance=relevance,
     )
+    room = max(most_links(settings) - visit.batch.links, 0)
+    if len(found) > room:
+        found, document = found[:room], replace(document, links_cut=True)
     canonical = _canonical(visit.worker.canon, attempt, base, document)
     home = _home(visit.picked.scopes[due.crawl_id], attempt, canonical)
     if home is not None:
@@ -118,7 +121,7 @@ def _labels(url: Url, document: Page) -> list[str]:
     for link in document.links[: novelty.MOST_LABELS]:
         href = link.href.partition("#")[0]
         is_here = site in href if "//" in href else ":" not in href.partition("/")[0]
-        if link.text and href and is_here and href not in own and not is_skipped_extension(href):
+        if link.text and href and is_here and href not in own and not file_ending(href):
             found.append(link.text)
     return found
 
@@ -235,4 +238,5 @@ def page_row(attempt: Attempt, document: Page, wished: Wishes, text_sha256: byte
         "directives": wished.directives,
         "opt_out": wished.opt_out,
         "depth": attempt.due.depth,
+        "links_cut": document.links_cut,
     }

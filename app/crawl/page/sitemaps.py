@@ -43,6 +43,8 @@ IN_MEMORY_BYTES = 1024 * 1024
 CHUNK = 1_000
 LEVELS = 3  # of index files above a sitemap
 GUESS = "/sitemap.xml"
+_ELSEWHERE = "a sitemap of a host that is not one of the crawl's"
+_TOO_DEEP = f"a sitemap below more than {LEVELS} indexes"
 
 
 def discover(worker: Worker, origins: HostOrigins, picked: Picked, batch: Batch, due: Due, origin: Origin) -> None:
@@ -125,12 +127,9 @@ def _admit_all(visit: Visit, due: Due, base: Url, reading: SitemapReading | List
 
 def _admit(visit: Visit, due: Due, known: Known, base: Url, chunk: list[Entry | Child]) -> None:
     canon, now = visit.worker.canon, visit.lease.database_time(visit.now())
-    children = [_join(canon, base, value) for value in chunk if isinstance(value, Child)]
-    candidates = [
-        in_front(due.crawl_id, url, RequestKind.SITEMAP, depth=due.depth + 1, found_on=due.url)
-        for url, _ in _urls(children)
-        if due.depth < LEVELS and url.host == base.host and not visit.worker.known.has(due.crawl_id, url.key)
-    ]
+    candidates = _children(
+        visit.worker, visit.batch, visit.picked, due, base, [value for value in chunk if isinstance(value, Child)]
+    )
     pages = list(_urls(_join(canon, base, value) for value in chunk if isinstance(value, Entry)))
     said = {url.key: lastmod.plausible(when, now) for url, when in pages}
     believed = lastmod.is_believed(known.claims, known.true_claims)
@@ -146,6 +145,24 @@ def _admit(visit: Visit, due: Due, known: Known, base: Url, chunk: list[Entry | 
         if url.host == visit.lease.host and said[url.key] is not None and url.key not in new
     ]
     _write(visit, due, known, candidates, claims)
+
+
+def _children(worker: Worker, batch: Batch, picked: Picked, due: Due, base: Url, found: list[Child]) -> list[Candidate]:
+    """The sitemaps that an index names, on its host or another of the crawl's hosts; a refused one leaves a row."""
+    known, scope = worker.known, picked.scopes[due.crawl_id]
+    admitted = []
+    for each in found:
+        url = worker.canon.join(base.text, each.loc)
+        if isinstance(url, Refusal):
+            admit.suppress_text(known, batch, due.crawl_id, each.loc, url, found_on=due.url)
+        elif url.host != base.host and not _is_named(scope, url.host):
+            admit.suppress(known, batch, due.crawl_id, url, Refusal.SCOPE, found_on=due.url, detail=_ELSEWHERE)
+        elif due.depth >= LEVELS:
+            admit.suppress(known, batch, due.crawl_id, url, Refusal.DEPTH, found_on=due.url, detail=_TOO_DEEP)
+        elif not known.has(due.crawl_id, url.key):
+            depth = due.depth + 1
+            admitted.append(in_front(due.crawl_id, url, RequestKind.SITEMAP, depth=depth, found_on=due.url))
+    return admitted
 
 
 def _write(

@@ -35,6 +35,7 @@ _OF_A_URL = (
     "taken_in",
     "renders",
 )
+MOST_LINKS = 20_000
 BYTES_PER_LINK = 200  # of HTML; links are what a group commit is bounded by
 
 
@@ -172,6 +173,11 @@ class Sent(NamedTuple):
 
     xid: str
     leaves: bool
+
+
+def most_links(settings: Settings) -> int:
+    """The most new links of a settle: it holds the locks of its rows while they are written."""
+    return max(settings.max_links, MOST_LINKS)
 
 
 def most_in_hand(settings: Settings, delay_s: float) -> int:

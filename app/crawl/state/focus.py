@@ -24,7 +24,13 @@ from app.policy.focus.vocabulary import Vocabulary
 from app.policy.lane import LAST_LANE
 
 MOST_KEPT_REFUSED = 500  # URLs of a pattern that have a row, and are queued again when it turns; others are logged
+ENDING_TRIES = 3  # requests for URLs of a host that end like a file, until one of them is a page
 _NONE = Yield()
+
+
+def name_of_ending(ending: str) -> str:
+    """Its row among the host's patterns."""
+    return f"*.{ending}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -218,6 +224,18 @@ class CrawlFocus:
                     self._put(name, self._yield(name).after(is_new))
                     self._note_subsets(name, paths(url.target, name), is_new)
         self.seen.met(url.target)
+
+    def refuses_ending(self, ending: str) -> bool:
+        """Whether as many URLs with the ending were asked for as may be, and none was a page."""
+        found = self._yield(name_of_ending(ending))
+        return found.fetched >= ENDING_TRIES and not found.new
+
+    def asked_for(self, ending: str, *, is_page: bool) -> None:
+        """Count a request for a URL with the ending of a file. One page settles it: its like are asked for."""
+        name = name_of_ending(ending)
+        if not self._yield(name).new:
+            self.yields[name] = self._yield(name).after(is_page)
+            self.changed.add(name)
 
     def rendered(self, url: Url, gained: int) -> None:
         """Note what a browser gained on a page, for others of its shape."""

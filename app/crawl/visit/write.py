@@ -13,7 +13,7 @@ from app.crawl.state.picked import Picked
 from app.crawl.state.visit import Visit
 from app.model import CaptureKind, Cause, Origin, Refusal
 from app.policy.candidate import Candidate
-from app.policy.robots import Robots, Verdict, Work
+from app.policy.robots import Robots, RobotsVerdict, Work
 from app.policy.url import Canon
 from app.store import (
     captures,
@@ -180,6 +180,6 @@ def _reopen(canon: Canon, host_id: int, origin: Origin, rules: Robots | None, tx
     return reopened
 
 
-def _reopens(verdict: Verdict, cause: str) -> bool:
+def _reopens(verdict: RobotsVerdict, cause: str) -> bool:
     """Whether a refused URL is queued again."""
-    return verdict is Verdict.ALLOWED or (verdict is Verdict.TOO_COSTLY and cause != Cause.TOO_COSTLY)
+    return verdict is RobotsVerdict.ALLOWED or (verdict is RobotsVerdict.TOO_COSTLY and cause != Cause.TOO_COSTLY)

@@ -37,7 +37,7 @@ def read(
     content_type: str | None,
     content_language: str | None = None,
     token: str = "tiptoe",
-    max_links: int = 5000,
+    max_links: int = 20_000,
     want_text: bool = True,
     want_language: bool = True,
 ) -> Page:
@@ -73,6 +73,7 @@ def read(
         truncated=is_cut,
         base=survey.base,
         links=tuple(survey.links),
+        links_cut=survey.links_cut,
         canonical=survey.canonical,
         robots=frozenset(survey.robots),
         tdm=survey.tdm,

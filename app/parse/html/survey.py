@@ -59,6 +59,7 @@ class Survey:
         self._hidden = hidden
         self._inert: set[Element] = set()  # within a template: of no effect on the document
         self.links: list[Link] = []
+        self.links_cut = False
         self.dated: list[Element] = []
         self.base: str | None = None
         self.canonical: str | None = None
@@ -73,7 +74,9 @@ class Survey:
         for element in root.iter(*steps):
             tag = element.tag
             steps[tag](self, element, tag)
-            if len(links) >= most:
+            if len(links) > most:
+                links.pop()
+                self.links_cut = True
                 self.dated = list(root.iter(*dates.TAGS)) if self._want_text else []
                 break
 
@@ -85,7 +88,10 @@ class Survey:
         deep = Survey(token="", max_links=self._max_links, want_text=self._want_text, hidden=set())
         deep.walk(root)
         known = {link.href for link in self.links}
-        self.links += [link for link in deep.links if link.href not in known][: self._max_links - len(self.links)]
+        new = [link for link in deep.links if link.href not in known]
+        room = self._max_links - len(self.links)
+        self.links_cut = self.links_cut or deep.links_cut or len(new) > room
+        self.links += new[:room]
 
     def add_leads(self, root: Element) -> None:
         """Add where scripts lead, if the page has no link to follow: it is there to send visitors on."""

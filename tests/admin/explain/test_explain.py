@@ -101,7 +101,9 @@ def test_a_link_out_of_scope_was_refused(worker: Worker, site: Site) -> None:
     found = why(worker, "http://elsewhere.test/")
     assert found.crawls == []
     assert [(row["reason"], row["found_on"]) for row in found.suppressions] == [("scope", site.url())]
-    assert [would_be.verdict for would_be in found.elsewhere] == ["a link to it is refused: scope"]
+    assert [would_be.verdict for would_be in found.elsewhere] == [
+        "a link to it is refused: scope: elsewhere.test is not one of the crawl's hosts " + site.host
+    ]
     assert found.robots is not None
     assert found.robots.allowed is None
 
@@ -126,10 +128,11 @@ def test_a_url_that_no_crawl_knows(worker: Worker, site: Site) -> None:
     assert [would_be.verdict for would_be in found.elsewhere] == ["a link to it would be admitted; none was found yet"]
 
 
-def test_a_finished_crawl_says_nothing_of_urls_it_does_not_know(worker: Worker, site: Site) -> None:
+def test_a_finished_crawl_judges_urls_it_does_not_know(worker: Worker, site: Site) -> None:
     start(worker, site.url())
     run(worker)
-    assert why(worker, site.url("/never-linked")).elsewhere == []
+    (would_be,) = why(worker, site.url("/never-linked")).elsewhere
+    assert would_be.verdict == "a link to it would be admitted; none was found yet"
 
 
 # as given → what the canonical form changed

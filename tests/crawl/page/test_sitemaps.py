@@ -279,3 +279,30 @@ def test_a_sitemap_that_did_not_change_is_304_and_its_interval_grows(make: Calla
         <= (after["due_at"] - after["fetched_at"]).total_seconds()
         <= after["interval_s"] * 1.1
     )
+
+
+def test_children_on_the_crawls_other_hosts_are_read_and_others_leave_a_row(worker: Worker, web: Web) -> None:
+    maps, www, cdn = web.site(), web.site(), web.site()
+    maps.robots = f"Sitemap: {maps.url('/index.xml')}"
+    maps.pages |= {"/": html(), "/index.xml": index(www.url("/pages.xml"), cdn.url("/far.xml"), "ftp://h/x.xml")}
+    www.pages |= {"/": html(), "/pages.xml": urlset(www.url("/listed")), "/listed": html()}
+    start(worker, www.url(), maps.url(), sitemaps="declared")
+    run(worker)
+    assert "/listed" in www.pages_asked
+    assert cdn.paths == []
+    rows = sql(worker.engine, "SELECT url, reason, found_on FROM suppressions ORDER BY url")
+    assert [(row["url"], row["reason"]) for row in rows] == [
+        ("ftp://h/x.xml", "scheme"),
+        (cdn.url("/far.xml"), "scope"),
+    ]
+    assert {row["found_on"] for row in rows} == {maps.url("/index.xml")}
+
+
+def test_children_below_too_many_indexes_leave_a_row(worker: Worker, web: Web) -> None:
+    site = web.site()
+    site.robots = f"Sitemap: {site.url('/0.xml')}"
+    site.pages |= {"/": html()} | {f"/{n}.xml": index(f"/{n + 1}.xml") for n in range(6)}
+    start(worker, site.url(), sitemaps="declared")
+    run(worker)
+    (row,) = sql(worker.engine, "SELECT url, reason FROM suppressions")
+    assert row["reason"] == "depth"

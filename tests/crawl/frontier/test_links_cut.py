@@ -1,0 +1,48 @@
+"""A page with very many links: all of 8,000 are followed, and of more a page says that it has them."""
+
+from collections.abc import Callable
+
+from app.crawl.state.worker import Worker
+from app.model import Budgets
+from app.parse.html.html import read
+from tests.crawl.loop import run, start
+from tests.crawl.web import Web, html
+from tests.store.rows import one, sql
+
+
+def test_a_list_of_8_000_links_is_admitted_whole(worker: Worker, web: Web) -> None:
+    site = web.site()
+    site.pages["/"] = html(*(f"/{n}" for n in range(8_000)))
+    start(worker, site.url(), budgets=Budgets(max_pages=1))
+    run(worker)
+    assert one(worker.engine, "SELECT count(*) FROM urls") == 8_001
+    assert one(worker.engine, "SELECT links_cut FROM pages") is False
+
+
+def test_of_more_than_20_000_the_page_says_so(worker: Worker, web: Web) -> None:
+    site = web.site()
+    site.pages["/"] = html(*(f"/{n}" for n in range(20_010)))
+    start(worker, site.url(), budgets=Budgets(max_pages=1))
+    run(worker)
+    assert one(worker.engine, "SELECT count(*) FROM urls") == 20_001
+    (page,) = sql(worker.engine, "SELECT links, links_cut FROM pages")
+    assert (page["links"], page["links_cut"]) == (20_000, True)
+
+
+def test_as_many_links_as_are_read_are_not_cut() -> None:
+    markup = b"".join(b"<a href=%d>x</a>" % n for n in range(10))
+    for most, links, is_cut in ((11, 10, False), (10, 10, False), (9, 9, True), (0, 0, True)):
+        page = read(markup, content_type="text/html", max_links=most)
+        assert (len(page.links), page.links_cut) == (links, is_cut)
+
+
+def test_links_of_a_settle_are_bounded_as_a_whole(make: Callable[..., Worker], web: Web) -> None:
+    """The second page of a batch gets the room that the first one left, and says so; a large first one fills it."""
+    worker, site = make(settle_s=600.0), web.site()
+    site.pages["/"] = html("/a", "/b")
+    site.pages |= {"/a": html(*(f"/a{n}" for n in range(9_000))), "/b": html(*(f"/b{n}" for n in range(15_000)))}
+    start(worker, site.url(), budgets=Budgets(max_pages=3))
+    run(worker)
+    urls, cut = (20_003, 1) if site.pages_asked == ["/", "/a", "/b"] else (24_003, 0)
+    assert one(worker.engine, "SELECT count(*) FROM urls") == urls
+    assert one(worker.engine, "SELECT count(*) FROM pages WHERE links_cut") == cut
