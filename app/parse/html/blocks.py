@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from lxml import etree
 
+from app.parse import dictionary
 from app.parse.html.tree import Element
 
 # Never read by anybody: https://html.spec.whatwg.org/#hidden-elements and the embedded content we do not render.
@@ -72,7 +73,7 @@ class Blocks:
 
 def of(root: Element, *, with_boilerplate: bool = False) -> Blocks:
     """The blocks of the tree; `with_boilerplate`: with nav, header, footer and their like, which are left out else."""
-    result = (_own.everything if with_boilerplate else _own.content)(root)
+    result = _own.of(with_boilerplate=with_boilerplate)(root)
     blocks = Blocks()
     _lay_out(blocks, result.getroot().text or "")
     _add_up(blocks)
@@ -197,11 +198,19 @@ def _stylesheet(left_out: Iterable[str], walked: Iterable[str] = ()) -> etree.XS
 
 
 class _Stylesheets(threading.local):
-    """Compiled objects, one set per thread: lxml locks them while they work, and recompiles those of another thread."""
+    """Compiled objects, one set per thread and dictionary: lxml locks them while they work, and recompiles those of
+    another thread or dictionary each time.
+    """
 
     def __init__(self) -> None:
+        self._dictionary = dictionary.number()
         self.content = _stylesheet((*UNREADABLE, *BOILERPLATE))
         self.everything = _stylesheet(UNREADABLE, walked=_LANDMARKS)
+
+    def of(self, *, with_boilerplate: bool) -> etree.XSLT:
+        if self._dictionary != dictionary.number():
+            self.__init__()  # type: ignore[misc]  # as for a new thread
+        return self.everything if with_boilerplate else self.content
 
 
 _own = _Stylesheets()
