@@ -41,6 +41,9 @@ class BoundedMatcher(SequenceMatcher[str]):
     To look for the longest run of a part visits, for each of its elements, every place of the same in the other text.
     """
 
+    a: Sequence[str]
+    b2j: dict[str, list[int]]  # documented, and not in typeshed: the places of each element in the other text
+
     def __init__(self, before: Sequence[str], after: Sequence[str], steps: Steps) -> None:
         super().__init__(None, before, after, autojunk=False)
         self._steps = steps
