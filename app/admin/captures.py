@@ -201,8 +201,10 @@ def text_of(capture: Capture, answer: Archived, settings: Settings) -> str:
         readers.close()
     if isinstance(found, Page):
         return found.main_text
-    why = found.cause if isinstance(found, Death) else "no process could be started to read it; try again"
-    raise InputError(f"capture {capture.id} of {capture.url}", why)
+    why = found.cause if isinstance(found, Death) else "no process could be started to read it"
+    raise InputError(
+        "this capture", f"number {capture.id} of {capture.url}: {why}; tiptoe page show --html shows it as it came"
+    )
 
 
 def best_text_of(capture: Capture, answer: Archived) -> str:

@@ -22,7 +22,7 @@ ALIKE: Final = 0.3  # of two passages: below, one replaced the other as a whole
 
 
 class Steps:
-    """What is left of a bound.   is_spent: something was refused"""
+    """Counts a bound down.   is_spent: something was refused"""
 
     def __init__(self, most: int) -> None:
         self.left = most

@@ -52,5 +52,7 @@ def test_the_text_of_a_capture_is_read_apart() -> None:
 def test_a_capture_that_takes_too_long_to_read_is_refused() -> None:
     settings = load(_env_file=None, parse_deadline_s=0.1)
     _, document = HEAVY["999 attributes a tag"]
-    with pytest.raises(InputError, match=r"capture 1 of http://h.test/a: parser (took longer|gave no answer)"):
+    with pytest.raises(
+        InputError, match=r"this capture: number 1 of http://h.test/a: parser (took longer|gave no answer)"
+    ):
         text_of(capture(1, CaptureKind.PAGE), archived(document() * 8), settings)

@@ -35,7 +35,7 @@ def act_on_outcome(visit: Visit, attempt: Attempt) -> VisitEnding | None:
     if attempt.outcome is Outcome.UNCHANGED and attempt.due.outcome == Outcome.UNWANTED:
         attempt = replace(attempt, outcome=Outcome.UNWANTED)  # unchanged, and still no page
     note(visit, attempt)
-    return isolation.guarded(visit, attempt, partial(_by_outcome, visit, attempt))
+    return isolation.guarded(visit.batch, visit.picked, attempt, partial(_by_outcome, visit, attempt))
 
 
 def note(visit: Visit, attempt: Attempt) -> None:
