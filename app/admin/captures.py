@@ -12,13 +12,15 @@ from app.admin.robots_report import canonical
 from app.archive.read import Archive
 from app.config import Settings
 from app.errors import ArchiveMissing, InputError, SegmentElsewhere
-from app.model import Archived, Capture, CaptureKind, Url
+from app.model import Archived, Capture, CaptureKind, Page, Url
 from app.parse import charset
-from app.parse.html.html import read as read_html
 from app.policy import text_diff
 from app.policy.document import document_of, documents, plain_of
 from app.policy.moment import moment
 from app.policy.text_diff import PassageChange
+from app.runtime.reader import PageOptions
+from app.runtime.reader_pool import Readers
+from app.runtime.reader_process import START_S, Death
 from app.store import captures, crawls, db, hosts, page_list, server
 from app.store.page_list import ListedPage
 
@@ -179,14 +181,30 @@ def compare(
 
 
 def text_of(capture: Capture, answer: Archived, settings: Settings) -> str:
-    """The main text of a capture, as crawling finds it."""
-    document = read_html(
-        answer.body,
+    """The main text of a capture, as crawling finds it.
+
+    A process of its own reads it, within the time and memory that a document has in isolation: none ends the dashboard,
+    or holds it. Raises InputError where it cannot.
+    """
+    options = PageOptions(
         content_type=_content_type(capture, answer),
+        content_language=None,
         token=settings.product_token.lower(),
         max_links=0,
+        want_text=True,
+        want_language=False,
     )
-    return document.main_text
+    readers = Readers(deadline_s=settings.parse_deadline_s, memory_bytes=settings.parse_memory_bytes)
+    try:
+        found = readers.page(answer.body, options, within_s=readers.patience_s + START_S)
+    finally:
+        readers.close()
+    if isinstance(found, Page):
+        return found.main_text
+    why = found.cause if isinstance(found, Death) else "no process could be started to read it"
+    raise InputError(
+        "this capture", f"number {capture.id} of {capture.url}: {why}; tiptoe page show --html shows it as it came"
+    )
 
 
 def best_text_of(capture: Capture, answer: Archived) -> str:

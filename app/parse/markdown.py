@@ -38,7 +38,7 @@ def of(html: bytes | str, base_url: str, content_type: str | None = None) -> str
     _tidy(content)
     _bare(content)
     _resolve(content, _join(base_url, base))
-    return _written(etree.tostring(content, method="html", encoding="unicode", with_tail=False))
+    return _written(content)
 
 
 def _tidy(content: Element) -> None:
@@ -73,10 +73,14 @@ def _join(base: str, written: str) -> str:
         return written
 
 
-def _written(content: str) -> str:
+def _written(content: Element) -> str:
     try:
-        from html_to_markdown import ConversionOptions, convert
+        from html_to_markdown import ConversionError, ConversionOptions, convert
     except ImportError as error:
         raise InputError("Markdown needs html-to-markdown", to_install("text")) from error
     options = ConversionOptions(extract_metadata=False, bullets="-", compact_tables=True, autolinks=False)
-    return (convert(content, options).content or "").strip()
+    markup = etree.tostring(content, method="html", encoding="unicode", with_tail=False)
+    try:
+        return (convert(markup, options).content or "").strip()
+    except ConversionError:  # the library panics at some misnested markup: its text is Markdown, too
+        return "\n\n".join(line for text in content.itertext() if (line := " ".join(text.split())))

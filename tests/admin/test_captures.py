@@ -1,11 +1,14 @@
-"""What can be said of a URL's captures without reading one back."""
+"""What can be said of a URL's captures without reading one back, and how long the text of one may take."""
 
 from datetime import UTC, datetime
 
 import pytest
 
-from app.admin.captures import CapturedUrl
-from app.model import Capture, CaptureKind
+from app.admin.captures import CapturedUrl, text_of
+from app.config import load
+from app.errors import InputError
+from app.model import Archived, Capture, CaptureKind
+from tests.hostile.heavy import HEAVY
 
 URL = "http://h.test/a"
 
@@ -30,3 +33,26 @@ def capture(number: int, kind: CaptureKind) -> Capture:
 def test_only_what_has_an_earlier_document_can_be_compared(kinds: list[CaptureKind], expected: bool) -> None:
     found = [capture(len(kinds) - n, kind) for n, kind in enumerate(kinds)]
     assert CapturedUrl(crawl="docs", url=URL, captures=found).has_earlier is expected
+
+
+def archived(body: bytes) -> Archived:
+    return Archived(
+        status=200, reason="OK", headers=[("Content-Type", "text/html; charset=utf-8")], body=body, truncated=False
+    )
+
+
+def test_the_text_of_a_capture_is_read_apart() -> None:
+    settings = load(_env_file=None)
+    assert (
+        text_of(capture(1, CaptureKind.PAGE), archived("<p>Ein Text für zwei".encode()), settings)
+        == "Ein Text für zwei"
+    )
+
+
+def test_a_capture_that_takes_too_long_to_read_is_refused() -> None:
+    settings = load(_env_file=None, parse_deadline_s=0.1)
+    _, document = HEAVY["999 attributes a tag"]
+    with pytest.raises(
+        InputError, match=r"this capture: number 1 of http://h.test/a: parser (took longer|gave no answer)"
+    ):
+        text_of(capture(1, CaptureKind.PAGE), archived(document() * 8), settings)

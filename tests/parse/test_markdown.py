@@ -37,6 +37,7 @@ PROSE = "This sentence is long enough to be read as one by whoever counts the le
         pytest.param(f"<div>x</div><main><p>{PROSE}</main>", PROSE.strip(), id="the content's element alone"),
         pytest.param("", "", id="nothing"),
         pytest.param("<nav>only this</nav>", "only this", id="nothing but boilerplate"),
+        pytest.param("<pre><td><li><nav><a href=x><p>", "", id="what the library panics at"),
         pytest.param("<p>a<script>s</script>b&#1;c", "ab c", id="a control character behind what is left out"),
         pytest.param("\x80(div\x81a<p>b", "\x80(div\x81a\n\nb", id="marks of ours in a page"),
     ],

@@ -1,11 +1,13 @@
 """What went, what came, and how much of the rest is shown; texts that would take long are counted instead."""
 
 import random
+from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 
 from app.policy import text_diff
-from app.policy.text_diff import ALIGNED_MOST, ChangeKind, compare
+from app.policy.text_diff import ALIGNED_MOST, BoundedMatcher, ChangeKind, Steps, compare
 
 
 def said(old: str, new: str) -> list[str]:
@@ -74,3 +76,63 @@ def test_nothing_is_lost_by_comparing() -> None:
         if changes:
             assert len(gone) + len(kept) + skipped == len(old)
             assert len(came) + len(kept) + skipped == len(new)
+
+
+class Counted(list[int]):
+    """The places of a text, which count how many of them were visited."""
+
+    visited = 0
+
+    def __iter__(self) -> Iterator[int]:
+        for each in super().__iter__():
+            Counted.visited += 1
+            yield each
+
+
+def of_few(seed: int, n: int) -> list[str]:
+    return random.Random(seed).choices("ab", k=n)
+
+
+# two texts, in passages, that would take millions of steps and more
+MANY = [
+    (["a", "b"] * 1_000, ["b", "a", "a", "b"] * 500),
+    (["a"] * 2_000, ["a", "b"] * 1_000),
+    (of_few(1, 2_000), of_few(2, 2_000)),
+    ([f"{n}" for n in range(2_000)], [f"{n}" for n in reversed(range(2_000))]),
+    ([*"ab"] * 250 + [f"{n}" for n in range(1_000)], [*"ba"] * 250 + [f"{n}" for n in range(1_000)]),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), MANY, ids=range(len(MANY)))
+@pytest.mark.parametrize("most", [1_000, 100_000, 1_000_000])
+def test_no_more_places_are_visited_than_the_steps_allow(before: list[str], after: list[str], most: int) -> None:
+    steps = Steps(most)
+    matcher = BoundedMatcher(before, after, steps)
+    matcher.b2j = {name: Counted(places) for name, places in matcher.b2j.items()}
+    Counted.visited = 0
+    matcher.get_matching_blocks()
+    assert Counted.visited <= most - steps.left <= most
+    assert steps.is_spent or most > 1_000
+
+
+@pytest.mark.parametrize(("before", "after"), MANY[:3], ids=range(3))
+def test_passages_that_take_too_many_steps_are_counted(before: list[str], after: list[str]) -> None:
+    found = [each for each in compare("\n".join(before), "\n".join(after)) if each.kind in "+-"]
+    gone = Counter(each.text for each in found if each.kind == "-")
+    came = Counter(each.text for each in found if each.kind == "+")
+    assert found
+    assert came - gone == Counter(after) - Counter(before)
+    assert gone - came == Counter(before) - Counter(after)
+
+
+def test_words_that_take_too_many_steps_are_not_marked() -> None:
+    old, new = ("\n".join(" ".join(of_few(seed + n, 500)) for n in range(100)) for seed in (1, 1_000))
+    found = compare(old, new)
+    assert [each.kind for each in found] == ["-", "+"] * 100
+    assert not found[-1].marked
+
+
+def test_the_same_passages_in_another_order_are_a_change() -> None:
+    old = [f"line {n}" for n in range(ALIGNED_MOST + 10)]
+    found = compare("\n".join(old), "\n".join(reversed(old)))
+    assert (found[0].kind, found[0].text, found[1].text) == ("-", old[0], old[-1])

@@ -43,7 +43,7 @@ def act_on_outcome(visit: Visit, attempt: Attempt) -> VisitEnding | None:
         rest_s = backoff.url_retry_s(attempt.attempts, visit.worker.rng)
         conclude(visit.batch, visit.picked, attempt.due, Conclusion(UrlEvent.FAILED, attempt, due_s=rest_s, whole=True))
         return None
-    return isolation.guarded(visit, attempt, partial(_by_outcome, visit, attempt))
+    return isolation.guarded(visit.batch, visit.picked, attempt, partial(_by_outcome, visit, attempt))
 
 
 def note(visit: Visit, attempt: Attempt) -> None:

@@ -63,7 +63,7 @@ def _fetch(visit: Visit, due: Due, url: Url) -> VisitEnding | None:
         return None
     ending = act_on_outcome(visit, attempt)
     if ending is not VisitEnding.READERS_BUSY:  # it was not read, and is fetched again
-        isolation.guarded(visit, attempt, partial(archiving.archive_answer, visit, attempt))
+        isolation.guarded(visit.batch, visit.picked, attempt, partial(archiving.archive_answer, visit, attempt))
     return ending
 
 

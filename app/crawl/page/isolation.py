@@ -172,13 +172,14 @@ def unread(worker: Worker, batch: Batch, picked: Picked, attempt: Attempt, why: 
     return None
 
 
-def guarded(visit: Visit, attempt: Attempt, act: Callable[[], VisitEnding | None]) -> VisitEnding | None:
+def guarded(
+    batch: Batch, picked: Picked, attempt: Attempt, act: Callable[[], VisitEnding | None]
+) -> VisitEnding | None:
     """Act on an answer. An exception ends its URL, with the cause; what it had put into the batch is taken out again.
 
     Returns how the visit ends, None to go on. Errors of ours are raised, and blame no URL: of Postgres and the archive
     (TiptoeError, which the lost lease is, too), of the disk and of memory.
     """
-    batch, picked = visit.batch, visit.picked
     mark, unfetched = batch.mark(), picked.unfetched
     try:
         return act()

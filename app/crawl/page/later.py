@@ -69,6 +69,6 @@ class _UnreadPage:
         """Read the page into the batch, and archive it."""
         visit, attempt = self.visit, self.attempt
         if not self.is_read:
-            isolation.guarded(visit, attempt, partial(read.page, visit, attempt))
+            isolation.guarded(visit.batch, visit.picked, attempt, partial(read.page, visit, attempt))
             self.is_read = True
-        isolation.guarded(visit, attempt, partial(archiving.archive_answer, visit, attempt))
+        isolation.guarded(visit.batch, visit.picked, attempt, partial(archiving.archive_answer, visit, attempt))

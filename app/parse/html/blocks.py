@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from lxml import etree
 
+from app.parse import dictionary
 from app.parse.html.tree import Element
 
 # Never read by anybody: https://html.spec.whatwg.org/#hidden-elements and the embedded content we do not render.
@@ -104,7 +105,7 @@ def of(root: Element, *, whole: bool = False) -> Blocks:
     whole  leaves only out what is not shown
     """
     _unlink_headings(root)
-    result = _own.content(root)
+    result = _own.sheet()(root)
     blocks = Blocks()
     _lay_out(blocks, result.getroot().text or "")
     _add_up(blocks, _UNSHOWN if whole else _LANDMARKS)
@@ -322,10 +323,18 @@ def _stylesheet() -> etree.XSLT:
 
 
 class _Stylesheets(threading.local):
-    """Compiled objects, one set per thread: lxml locks them while they work, and recompiles those of another thread."""
+    """Compiled objects, one set per thread and dictionary: lxml locks them while they work, and recompiles those of
+    another thread or dictionary each time.
+    """
 
     def __init__(self) -> None:
+        self._dictionary = dictionary.number()
         self.content = _stylesheet()
+
+    def sheet(self) -> etree.XSLT:
+        if self._dictionary != dictionary.number():
+            self.__init__()  # type: ignore[misc]  # as for a new thread
+        return self.content
 
 
 _own = _Stylesheets()

@@ -6,11 +6,7 @@ tag with 40,000 takes a second and one with 200,000 took 51. A document that may
 linear census of attributes that builds nothing; if it does hold one, it is not read. The parser itself finds the tags
 there, so no scanner of ours can misjudge where one begins or ends.
 
-Not bounded here: libxml2 keeps every tag and attribute name it ever saw in a dictionary of the thread, freed with the
-thread. A page of made-up names leaves up to 3.5 times its size. The remedies that we tried cost ordinary pages too much
-(November 2026, the manual's mean page: 200 µs for links only, 360 for everything): looking for its names beforehand
-takes 185 µs, growing each page in a thread of its own 70 to 90, and only those of 32 KiB and more still 9 to 18 on
-average.
+Names that a thread has seen are bounded by `app.parse.dictionary`.
 """
 
 import re
@@ -18,6 +14,8 @@ import threading
 from typing import TypeAlias
 
 from lxml import etree
+
+from app.parse import dictionary
 
 Element: TypeAlias = etree._Element  # noqa: SLF001  # lxml documents it under no other name
 
@@ -54,6 +52,7 @@ def grow(markup: bytes) -> Element | None:
     Raises MemoryError, which libxml2 reports like a fault of the markup.
     """
     try:
+        dictionary.shrink()
         if is_suspect(markup) and _most_attributes(markup) > MAX_ATTRIBUTES:
             return None
         root: Element | None = etree.fromstring(markup, _own.parser)
@@ -129,7 +128,10 @@ class _Census:
     stops it.
     """
 
-    def __init__(self, markup: bytes) -> None:
+    def __init__(self) -> None:
+        self.begin(b"")
+
+    def begin(self, markup: bytes) -> None:
         self.most = self._depth = self._at = 0
         self._markup = markup
 
@@ -150,9 +152,14 @@ class _Census:
 
 
 def _most_attributes(markup: bytes) -> int:
-    census = _Census(markup)
-    etree.parse(census, _parser(target=census))
-    return census.most
+    census = _own.census
+    census.begin(markup)
+    try:
+        etree.parse(census, _own.counting)
+    finally:
+        most = census.most
+        census.begin(b"")  # it keeps no document
+    return most
 
 
 def _parser(target: _Census | None = None) -> etree.HTMLParser:
@@ -169,10 +176,14 @@ def _parser(target: _Census | None = None) -> etree.HTMLParser:
 
 
 class _ThreadParser(threading.local):
-    """One parser per thread: lxml locks a parser while it works."""
+    """Parsers of a thread: lxml locks a parser while it works.
+
+    Each keeps its dictionary until it parses again, and one with a target until the next collection of garbage."""
 
     def __init__(self) -> None:
         self.parser = _parser()
+        self.census = _Census()
+        self.counting = _parser(target=self.census)
 
 
 _own = _ThreadParser()

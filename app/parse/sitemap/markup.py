@@ -15,6 +15,8 @@ from typing import Protocol
 
 from lxml import etree
 
+from app.parse import dictionary
+
 _MAX_TAG_BYTES = 128 * 1024
 _MAX_MESSAGE_CHARS = 200  # of libxml2's, which quote the file
 _LINE_NUMBER = re.compile(r" line \d+")  # ours are not the file's: earlier parts may have been taken out
@@ -95,6 +97,7 @@ class Feeder:
     def __init__(self, target: Target) -> None:
         self._target = target
         self._unheard_bytes = 0  # pushed since the target last received anything
+        dictionary.shrink()
         self._parser = etree.XMLParser(
             target=target,
             encoding="utf-8",

@@ -11,6 +11,7 @@ from app.parse.html import dates, html, tree
 from tests.examples import examples
 
 DAY = datetime(2026, 3, 4, tzinfo=UTC)
+OG = "<meta property=og:type content=article>"
 LD = '<script type="application/ld+json">{}</script>'
 
 
