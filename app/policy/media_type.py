@@ -37,9 +37,11 @@ _UNKNOWN: Final = frozenset({"*/*", "unknown/unknown", "application/unknown"})  
 
 _XML_TYPES: Final = frozenset({"text/xml", "application/xml"})
 _XHTML_SPACE: Final = b"http://www.w3.org/1999/xhtml"
-# MIME Sniffing 7.1, its first table. A tag ends there at a space or ">"; here at any white space or "/", too.
+# MIME Sniffing 7.1, its first table, and what Firefox takes for HTML besides: a <meta> may forbid to keep the page. A
+# tag ends there at a space or ">"; here at any white space or "/", too.
 _HTML_OPENS: Final = re.compile(
-    rb"<(?:!--|(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p)(?=[\s>/]))",
+    rb"<(?:!--|(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p"
+    rb"|meta|link|base|frameset|img|form|center|pre|h[2-6])(?=[\s>/]))",
     re.IGNORECASE,
 )
 # The other tables: 7.1, then images (6.1), audio and video (6.2), archives (6.4).

@@ -285,9 +285,10 @@ WHERE crawl_id = :crawl_id AND state = 'quarantined'
 RETURNING host_id
 
 -- ends_of_seeds: the states of a crawl's seeds and of their redirects' targets, the last of each chain first
--- With their total, what a feed or a sitemap listed, the reason why a redirect was not followed, and why their host rests
--- or their origin may not be fetched from.
-SELECT u.url, m.format, m.entries, u.state, u.status, u.outcome, u.cause, u.detail, u.alias_of, s.reason, h.name AS host,
+-- With their total, what a feed or a sitemap listed, the reason why a redirect was not followed, and why their host
+-- rests or their origin may not be fetched from.
+SELECT u.url, m.format, m.entries,
+       u.state, u.status, u.outcome, u.cause, u.detail, u.alias_of, s.reason, h.name AS host,
        h.state = 'paused' OR h.pause_requested AS is_paused, h.polite_at, clock_timestamp() AS now,
        CASE WHEN r.since IS NOT NULL THEN :out_of_reach
             WHEN h.blocked_until > clock_timestamp() OR h.next_fetch_at > greatest(clock_timestamp(), h.polite_at)

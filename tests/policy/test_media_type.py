@@ -55,7 +55,8 @@ SNIFFED = [
     (b"<!-- saved --> <html>", "text/html"),
     (b"\xef\xbb\xbf" + PAGE, "text/html"),
     (b"\xff\xfe" + PAGE.decode().encode("utf-16-le"), "text/html"),
-    (b"<pre>Boats", "text/plain"),
+    (b"<meta name=robots content=noindex>", "text/html"),
+    (b"<preface>Boats", "text/plain"),
     (b"<harbour>", "text/plain"),
     (b"# Boats\n", "text/plain"),
     (b"\xef\xbb\xbfBoats", "text/plain"),
@@ -69,7 +70,7 @@ SNIFFED = [
     (b"\x89PNG\r\n\x1a\n<html>", "image/png"),
     (b"RIFF\x00\x00\x00\x00WEBPVP", "image/webp"),
     (b"\x00\x00\x00\x18ftypmp42", "video/mp4"),
-    (gzip.compress(PAGE), "application/x-gzip"),
+    (gzip.compress(PAGE, mtime=0), "application/x-gzip"),
 ]
 
 
@@ -144,8 +145,8 @@ RSS = b'<?xml version="1.0"?>\n<rss version="2.0"><channel>'
 LISTINGS = [
     (RSS, True),
     (RSS.decode().encode("utf-16"), True),
-    (gzip.compress(b'<urlset xmlns="x"><url>'), True),
-    (gzip.compress(b'<urlset xmlns="x">' + bytes(200_000))[:200], True),
+    (gzip.compress(b'<urlset xmlns="x"><url>', mtime=0), True),
+    (gzip.compress(b'<urlset xmlns="x">' + bytes(200_000), mtime=0)[:200], True),
     (b'<feed xmlns="http://www.w3.org/2005/Atom">', True),
     (b'<rdf:RDF xmlns:rdf="x">', True),
     (b"<SitemapIndex>", True),
@@ -155,7 +156,7 @@ LISTINGS = [
     (b"", False),
     (PAGE, False),
     (b"<html " + SPACE + b">", False),
-    (gzip.compress(PAGE), False),
+    (gzip.compress(PAGE, mtime=0), False),
     (b"\x1f\x8b\x08 no gzip", False),
     (zlib.compress(RSS), False),
 ]

@@ -39,8 +39,7 @@ def of_url(
         conclude(batch, picked, due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.FAILED, detail=detail))
     else:
         rest_s = backoff.url_retry_s(attempt.attempts, worker.rng)
-        whole = attempt.outcome is Outcome.SERVER_ERROR  # its validators may be what it failed at
-        conclude(batch, picked, due, Conclusion(UrlEvent.FAILED, attempt, due_s=rest_s, whole=whole))
+        conclude(batch, picked, due, Conclusion(UrlEvent.FAILED, attempt, due_s=rest_s))
 
 
 def of_host(visit: Visit, attempt: Attempt) -> VisitEnding:

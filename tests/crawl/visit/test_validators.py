@@ -74,15 +74,6 @@ def test_an_answer_to_validators_that_is_no_news_is_asked_for_whole(worker: Work
     ] == [1, 1, 2]
 
 
-def test_a_server_that_fails_at_validators_is_retried_without(worker: Worker, site: Site) -> None:
-    site.pages["/"] = validated(Answer(status=500))
-    start(worker, site.url())
-    run(worker)
-    again(worker)
-    assert asked(site) == [("/", False), ("/", True), ("/", False)]
-    assert url(worker.engine, site.url())["outcome"] == "page"
-
-
 # status of an answer to validators, what comes of the URL
 NEWS = [(404, "not_found"), (410, "gone"), (403, "forbidden"), (401, "unauthorised")]
 
