@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from app.errors import ArchiveMissing, InputError, ServiceError, one_line
+from app.extras import to_install
 
 S3 = "s3://"
 REQUEST_S = 60
@@ -105,7 +106,7 @@ class Remote:
         try:
             from obstore.exceptions import BaseError
         except ImportError as error:
-            raise InputError(f"TIPTOE_ARCHIVE={self.url}", "needs an extra; pip install 'tiptoe[s3]'") from error
+            raise InputError(f"TIPTOE_ARCHIVE={self.url}", f"needs obstore; {to_install('s3')}") from error
         try:
             return act(self._store)
         except FileNotFoundError as error:

@@ -24,7 +24,7 @@ LEAST_VERSION: Final = 120
 LEAST_BYTES: Final = 700_000_000  # a browser holds 130 MB, with a common page 190 MB, with a heavy one 500 MB
 VERSION_S: Final = 20.0
 INSTALL: Final = (
-    "apt-get install chromium, or pip install 'tiptoe[render]' and playwright install chromium; "
+    "apt-get install chromium, or `pip install playwright` and `playwright install chromium`; "
     "elsewhere set TIPTOE_CHROMIUM=/path/to/chromium"
 )
 _VERSION: Final = re.compile(r"\b(\d+)(?:\.\d+){1,3}\b")

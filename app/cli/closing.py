@@ -1,8 +1,10 @@
-"""Writes the last lines of `tiptoe crawl`: what it brought, where it is, and how to resume; and what a run lifts. Pure.
+"""Writes the last lines of `tiptoe crawl`: what it brought, what to type next and to resume; what a run lifts. Pure.
 
 Each fits 80 columns, but for a long name, path or URL.
 """
 
+import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +14,7 @@ from app.model.reasons import Cause
 from app.words import counted, sized
 
 if TYPE_CHECKING:
-    from app.store.crawls import Totals
+    from app.store.crawls import RunCounts, Totals
     from app.store.url_rows import RefusedUrls
 
 MOST_TOLD = 5
@@ -23,6 +25,9 @@ WAITING = "SELECT url FROM renders WHERE state = 'due'"
 class Summary:
     """Result of a crawl.
 
+    brought    what this run changed
+    failed     hosts with the most requests that brought no page, and how many
+    links      reasons why links were refused, and how many
     redirects  folders that came into the scope
     refused    URLs that were admitted, and refused since
     unopened   of pages that wait for a browser: how many, and why; none: none waits
@@ -32,6 +37,9 @@ class Summary:
     """
 
     totals: "Totals"
+    brought: "RunCounts"
+    failed: Sequence[tuple[str, int]] = ()
+    links: Sequence[tuple[str, int]] = ()
     redirects: Sequence[str] = ()
     refused: "Sequence[RefusedUrls]" = ()
     unopened: Sequence[str] = ()
@@ -44,16 +52,22 @@ def lines(
     summary: Summary,
     *,
     seconds: float,
-    data_dir: Path,
+    home: Path,
     command: str,
     resume: Sequence[str],
 ) -> Iterator[str]:
-    """The lines.   command: how a command on the same data begins;   resume: after Ctrl-C"""
-    totals, redirects = summary.totals, summary.redirects
+    """The lines.   home: where the data is;   command: how a command on it begins;   resume: after Ctrl-C"""
+    totals, redirects, brought = summary.totals, summary.redirects, summary.brought
     ended = f"ended: {totals.ended_because}" if totals.ended_because else totals.state
-    yield f"{totals.name} ({ended}): {counted(totals.pages, 'page')}, {sized(totals.bytes)} in {seconds:,.1f} s"
-    not_admitted = f"; {counted(totals.suppressed, 'link')} refused" if totals.suppressed else ""
-    yield f"{counted(totals.fetches, 'request')} for URLs, {totals.failed:,} failed{not_admitted}"
+    yield f"{totals.name} ({ended}): {counted(totals.pages, 'page')}, {sized(totals.bytes)}"
+    yield (
+        f"this run: {counted(brought.new, 'new page')}, {brought.changed:,} changed, {brought.gone:,} gone, "
+        f"in {seconds:,.1f} s"
+    )
+    failed = f"{totals.failed:,} failed{_most(summary.failed, totals.failed)}"
+    yield f"{counted(totals.fetches, 'request')} for URLs, {failed}"
+    if totals.suppressed:
+        yield f"{counted(totals.suppressed, 'link')} refused{_most(summary.links, totals.suppressed)}"
     yield from (_refused(each, command) for each in summary.refused)
     if summary.unopened:
         pages, why = summary.unopened
@@ -70,9 +84,9 @@ def lines(
             yield f"  and {counted(len(redirects) - MOST_TOLD, 'other')}"
     if summary.uncompared:
         yield f"{counted(summary.uncompared, 'page')} yet to be compared with others: run the same command again"
-    yield f"data: {data_dir}"
-    yield f'query: {command} sql "TABLE v_crawl_progress"'
     yield from resume
+    yield from _next(totals, command) if totals.pages else ()
+    yield f"data: {home}"
     yield from (f"{'  ' if place else 'no page: '}{why}" for place, why in enumerate(summary.why))
 
 
@@ -81,6 +95,29 @@ def lifted(found: Mapping[str, float]) -> Iterator[str]:
     for name, value in found.items():
         number = "" if value is True else f" {value:.15g}"
         yield f"{name}{number} is lifted; to keep it: --{name.replace('_', '-')}{number}"
+
+
+def _next(totals: "Totals", command: str) -> Iterator[str]:
+    """Lines to type next: to see the pages, to get them out, to look at the crawl."""
+    name = shlex.quote(totals.name)
+    yield "next:"
+    yield f"  {command} page list --crawl {name}"
+    yield f"  {command} export pages --crawl {name} --to {shlex.quote(f'{_file(totals.name)}.jsonl')}"
+    yield f"  {command} web"
+
+
+def _file(name: str) -> str:
+    """A crawl's name as the name of a file."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "pages"
+
+
+def _most(counts: Sequence[tuple[str, int]], total: int) -> str:
+    """`: down.test 9, reset.test 5, others 2`."""
+    told = list(counts[:MOST_TOLD])
+    rest = total - sum(n for _, n in told)
+    if told and rest > 0:
+        told.append(("others", rest))
+    return f": {', '.join(f'{name} {n:,}' for name, n in told)}" if told else ""
 
 
 def _refused(each: "RefusedUrls", command: str) -> str:

@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,8 +24,11 @@ from app.cli.web import tell as tell_web
 from app.model import CrawlChange, CrawlSpec, Url
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from sqlalchemy import Engine
 
+    from app.admin.export.follow import PageFollower
     from app.config import Settings
     from app.local.services import Services
     from app.store.crawls import Crawl
@@ -32,7 +37,30 @@ if TYPE_CHECKING:
 Again = Annotated[bool, typer.Option("--again", help="Start another round: everything is due now, with validators.")]
 
 
-@gather(wish=asked, settings=settings_with)
+To = Annotated[
+    str | None,
+    typer.Option(
+        "--to",
+        metavar="PLACE",
+        help="Write pages as they come: into a folder (Markdown, in folders like the site's), or a .jsonl file.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Manner:
+    """How a crawl is run.   to: where its pages are written as they come"""
+
+    again: bool
+    to: str | None
+    web: bool
+
+
+def _manner(again: Again = False, to: To = None, web: Web = False) -> _Manner:
+    return _Manner(again=again, to=to, web=web)
+
+
+@gather(wish=asked, settings=settings_with, manner=_manner)
 def crawl(
     seeds: Annotated[list[str], typer.Argument(metavar="URL…", help="Where to start, e.g. https://example.org/")],
     *,
@@ -42,21 +70,33 @@ def crawl(
     ] = None,
     settings: "Settings",
     wish: CrawlChange,
-    again: Again = False,
-    web: Web = False,
+    manner: _Manner,
     as_json: AsJson = False,
 ) -> None:
     """Crawl from these URLs, politely, and keep the result in Postgres. Run it again to resume where it stopped."""
-    _check(settings, web=web)
+    _check(settings, web=manner.web)
+    if manner.to is not None:
+        from app.admin.export import follow
+
+        follow.check(manner.to)
     urls = _read(settings, seeds, wish)
     name = name or urls[0].host
     began = time.monotonic()
     with _services(settings) as (settings, services, engine):
         with serving(engine, settings, services, name):
-            found, is_new_work = _prepare(engine, settings, name, wish, urls, again=again)
-            interrupted = is_new_work and run(engine, settings, services, found, web=web)
+            since = _now(engine)
+            found, is_new_work = _prepare(engine, settings, name, wish, urls, again=manner.again)
+            with _following(engine, settings, found, manner.to) as follower:
+                interrupted = is_new_work and run(engine, settings, services, found, follower, web=manner.web)
+                if follower is not None:
+                    patiently(partial(follower.look, is_last=True))
+                    say(f"its pages are in {manner.to}")
         is_cut = not interrupted and _is_ours(services) and compare(engine, found)
-        _tell(engine, services, found, seconds=time.monotonic() - began, as_json=as_json, interrupted=interrupted)
+        seconds = time.monotonic() - began
+        summary = patiently(
+            lambda: _summary(engine, found, since, may_be_uncompared=_is_ours(services) and not interrupted)
+        )
+        _tell(services, summary, seconds=seconds, as_json=as_json, interrupted=interrupted)
     if interrupted or is_cut:
         raise typer.Exit(130)
 
@@ -175,18 +215,26 @@ def _prepare(
     return crawl, prepared.beginning is not Beginning.ENDED
 
 
-def _tell(
-    engine: "Engine", services: "Services", crawl: "Crawl", *, seconds: float, as_json: bool, interrupted: bool
-) -> None:
-    """Report the result, where it is, and how to resume."""
-    summary = patiently(lambda: _summary(engine, crawl, may_be_uncompared=_is_ours(services) and not interrupted))
+def _following(
+    engine: "Engine", settings: "Settings", crawl: "Crawl", to: str | None
+) -> "AbstractContextManager[PageFollower | None]":
+    """Context with the writer of pages as they come; None where no place is named."""
+    if to is None:
+        return nullcontext()
+    from app.admin.export.follow import following
+
+    return following(engine, settings, crawl, to)
+
+
+def _tell(services: "Services", summary: closing.Summary, *, seconds: float, as_json: bool, interrupted: bool) -> None:
+    """Report the result, what to type next, and how to resume."""
     totals, command = summary.totals, typed(services.home)
     resume = how_to_resume(services, totals.name, totals.state, command) if interrupted else []
-    for line in closing.lines(summary, seconds=seconds, data_dir=services.data_dir, command=command, resume=resume):
+    for line in closing.lines(summary, seconds=seconds, home=services.home, command=command, resume=resume):
         say(retyped(line))
     if as_json:
-        keys = ("state", "pages", "fetches", "failed", "suppressed", "bytes")
-        counts = {key: getattr(totals, key) for key in keys}
+        keys = ("state", "ended_because", "pages", "fetches", "failed", "suppressed", "bytes")
+        counts = {key: getattr(totals, key) for key in keys} | summary.brought._asdict()
         answer(as_json_text({"crawl": totals.name, **counts, "seconds": round(seconds, 3), **_where(services)}))
 
 
@@ -195,16 +243,27 @@ def _is_ours(services: "Services") -> bool:
     return services.password_file is not None
 
 
-def _summary(engine: "Engine", crawl: "Crawl", *, may_be_uncompared: bool) -> closing.Summary:
+def _now(engine: "Engine") -> "datetime":
+    """The database's time."""
+    from app.store import db, server
+
+    with db.transaction(engine) as tx:
+        return server.now(tx)
+
+
+def _summary(engine: "Engine", crawl: "Crawl", since: "datetime", *, may_be_uncompared: bool) -> closing.Summary:
     from app.admin import rendering
     from app.admin.duplicates import MOST_WAITING
     from app.admin.report import why_nothing
-    from app.store import crawls, db, hosts, near, urls
+    from app.store import crawls, db, hosts, near, suppressions, urls
 
     with db.transaction(engine) as tx:
         totals = crawls.totals(tx, crawl.id)
         return closing.Summary(
             totals=totals,
+            brought=crawls.brought(tx, crawl.id, since=since),
+            failed=crawls.failed_by_host(tx, crawl.id, n=closing.MOST_TOLD),
+            links=[(row["reason"], row["links"]) for row in suppressions.reasons(tx, crawl.id)],
             unopened=rendering.waiting(tx, crawl.id, crawl.render, is_paused=totals.state == "paused"),
             redirects=crawls.by_id(tx, crawl.id).scope_redirects,
             refused=urls.refused(tx, crawl.id),

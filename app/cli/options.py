@@ -3,6 +3,8 @@
 import os
 import re
 import shlex
+import shutil
+import sys
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +18,7 @@ COMMANDS = (
     *("crawl", "up", "demo", "web", "seed", "status", "search", "page", "archive", "url", "extract", "host", "robots"),
     *("profile", "identity", "botauth", "audit", "sql", "export", "doctor", "db"),
 )  # in the order in which a newcomer needs them
-_TO_TYPE = re.compile(rf"\btiptoe (?=(?:{'|'.join(COMMANDS)})\b)")
+_TO_TYPE = re.compile(rf"(?<![\w/.-])tiptoe (?=(?:{'|'.join(COMMANDS)})\b)")
 _is_home_given: ContextVar[bool] = ContextVar("tiptoe --home", default=False)
 _own_home: ContextVar[Path | None] = ContextVar("--home of the command", default=None)
 
@@ -78,7 +80,9 @@ def settings_with(
 
 
 def typed(home: Path | None = None) -> str:
-    """The beginning of a command on the same data: `tiptoe`, or `tiptoe --home DIR` where an option chose the home.
+    """The beginning of a command on the same data: `tiptoe`, with `--home DIR` where an option chose the home.
+
+    The program is named by its path where no PATH leads to it: `.venv/bin/tiptoe`.
 
     home: of this command; None: that of its option `--home`, if it has one
     """
@@ -88,21 +92,30 @@ def typed(home: Path | None = None) -> str:
     usual = settings.home.resolve()
     found = (home or _own_home.get() or settings.home).resolve()
     if settings.database_url is not None or (found == usual and not _is_home_given.get()):
-        return "tiptoe"
-    return f"tiptoe --home {shlex.quote(near(found))}"
+        return _program()
+    return f"{_program()} --home {shlex.quote(near(found))}"
 
 
 def retyped(text: str) -> str:
     """A text for a person, whose commands (`tiptoe crawl …`) begin as `typed` says."""
     from app.errors import TiptoeError
 
-    if not _is_home_given.get() and _own_home.get() is None:
+    if not _is_home_given.get() and _own_home.get() is None and _program() == "tiptoe":
         return text
     try:
         begins = typed()
     except TiptoeError:  # no home can be used: that is what the text says
         return text
     return _TO_TYPE.sub(lambda _: f"{begins} ", text)
+
+
+def _program() -> str:
+    """This program, as a person types it: its name where the shell finds it by that, else its path."""
+    path = Path(sys.argv[0])
+    if path.name != "tiptoe" or not path.is_file():  # called from Python
+        return "tiptoe"
+    found = shutil.which("tiptoe")
+    return "tiptoe" if found is not None and Path(found).samefile(path) else shlex.quote(near(path.absolute()))
 
 
 def forget_home() -> None:

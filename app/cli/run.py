@@ -12,6 +12,7 @@ from app.cli.out import say
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from app.admin.export.follow import PageFollower
     from app.config import Settings
     from app.local.services import Services
     from app.store.crawls import Crawl
@@ -20,15 +21,26 @@ LOOK_EVERY_S = 0.25
 LOOK_SHARE = 20  # of the time that a look took: the database may be slow
 LOOK_MOST_S = 10.0  # and if it was away, that is no reason to wait twenty times as long
 BURY_EVERY_S = 1.0
+FOLLOW_EVERY_S = 3.0
+FOLLOW_SHARE = 5  # of the time that writing took: it shares the machine with the crawl
 COMPARE_MOST_S = 30.0  # some 50,000 pages
 COMPARE_MANY = 2_000  # so many take more than a second
 T = TypeVar("T")
 
 
-def run(engine: "Engine", settings: "Settings", services: "Services", crawl: "Crawl", *, web: bool = False) -> bool:
+def run(
+    engine: "Engine",
+    settings: "Settings",
+    services: "Services",
+    crawl: "Crawl",
+    follower: "PageFollower | None" = None,
+    *,
+    web: bool = False,
+) -> bool:
     """Run beat and workers until the crawl has ended, and handlers have had its pages. True: interrupted.
 
-    web: the dashboard too.   While Postgres is away it waits, as beat and workers do.
+    follower: writes pages as they come;   web: the dashboard too
+    While Postgres is away it waits, as beat and workers do.
     Raises ServiceError for a child that cannot stay up.
     """
     from app.admin.live import Live
@@ -38,7 +50,7 @@ def run(engine: "Engine", settings: "Settings", services: "Services", crawl: "Cr
 
     hands_on = _handing_on(engine, settings, crawl.id)
     live = Live(engine, crawl.id, settings.queue_names)
-    bury_at = 0.0
+    bury_at = follow_at = 0.0
     with LiveView() as progress:
         try:
             with Stack(settings, services, web=web) as stack, warned(progress.stop):
@@ -51,6 +63,11 @@ def run(engine: "Engine", settings: "Settings", services: "Services", crawl: "Cr
                     if time.monotonic() >= bury_at:  # workers of a command that was killed may take a while to die
                         patiently(lambda: sweep.end_leases_of_the_dead(engine), meanwhile=stack.tend)
                         bury_at = time.monotonic() + BURY_EVERY_S
+                    if follower is not None and time.monotonic() >= follow_at:
+                        followed = time.monotonic()
+                        patiently(partial(follower.look, stack.tend), meanwhile=stack.tend)
+                        took = time.monotonic() - followed
+                        follow_at = time.monotonic() + max(FOLLOW_EVERY_S, FOLLOW_SHARE * took)
                     wait_to_look(time.monotonic() - began, meanwhile=stack.tend)
             progress.show(patiently(live.look))
         except KeyboardInterrupt:

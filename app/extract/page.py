@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from app.errors import ArchiveMissing, InputError
+from app.extras import to_install
 
 if TYPE_CHECKING:
     from parsel import Selector, SelectorList
@@ -122,7 +123,7 @@ class CrawledPage:
         try:
             from parsel import Selector
         except ModuleNotFoundError:
-            raise InputError("page.css and page.xpath", "need parsel; run: pip install 'tiptoe[extract]'") from None
+            raise InputError("page.css and page.xpath", f"need parsel; {to_install('extract')}") from None
         from app.parse import charset
 
         markup, _ = charset.to_utf8(*self._markup)

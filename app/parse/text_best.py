@@ -10,6 +10,7 @@ from itertools import islice
 from lxml import etree
 
 from app.errors import InputError
+from app.extras import to_install
 from app.parse import charset
 from app.parse.html import text, tree
 
@@ -27,7 +28,7 @@ def best(html: bytes | str, url: str | None = None, content_type: str | None = N
     try:
         from trafilatura import extract
     except ImportError as error:
-        raise InputError("the best main text needs trafilatura", "run `pip install 'tiptoe[text]'`") from error
+        raise InputError("the best main text needs trafilatura", to_install("text")) from error
     markup = html.encode("utf-8", "replace") if isinstance(html, str) else charset.to_utf8(html, content_type)[0]
     root = tree.grow(markup)
     if root is None:

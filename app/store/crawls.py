@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -98,6 +98,14 @@ class Totals:
     bytes: int
     suppressed: int
     hosts: int
+
+
+class RunCounts(NamedTuple):
+    """Counts of pages.   gone: they answered 404 twice, or 410"""
+
+    new: int
+    changed: int
+    gone: int
 
 
 def create(tx: Connection, *, name: str, spec: CrawlSpec) -> int | None:
@@ -234,6 +242,16 @@ def count(tx: Connection, rows: Sequence[Mapping[str, int]]) -> None:
 def totals(tx: Connection, crawl_id: int) -> Totals:
     row = tx.execute(_sql["totals"], {"crawl_id": crawl_id}).mappings().one()
     return Totals(**{**row, "ended_because": _ending(row["ended_because"])})
+
+
+def brought(tx: Connection, crawl_id: int, *, since: datetime) -> RunCounts:
+    """Count what a crawl did to its pages since a moment of the database's clock."""
+    return RunCounts(*tx.execute(_sql["brought"], {"crawl_id": crawl_id, "since": since}).one())
+
+
+def failed_by_host(tx: Connection, crawl_id: int, *, n: int) -> list[tuple[str, int]]:
+    """The n hosts with the most requests of this round that brought no page: (host, how many)."""
+    return [(row.host, row.failed) for row in tx.execute(_sql["failed_by_host"], {"crawl_id": crawl_id, "n": n})]
 
 
 def share(tx: Connection, crawl_id: int, *, most: int) -> int:

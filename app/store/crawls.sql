@@ -276,6 +276,21 @@ FROM crawls AS c LEFT JOIN crawl_hosts AS ch ON ch.crawl_id = c.id
 WHERE c.id = :crawl_id
 GROUP BY c.id
 
+-- brought: what became of a crawl's pages since a moment
+SELECT count(*) FILTER (WHERE first_fetched_at >= CAST(:since AS timestamptz)) AS new,
+       count(*) FILTER (WHERE first_fetched_at < CAST(:since AS timestamptz)
+                          AND changed_at >= CAST(:since AS timestamptz)) AS changed,
+       (SELECT count(*) FROM urls
+        WHERE crawl_id = :crawl_id AND state = 'gone' AND fetched_at >= CAST(:since AS timestamptz)) AS gone
+FROM pages
+WHERE crawl_id = :crawl_id
+
+-- failed_by_host: hosts with the most requests of this round that brought no page
+SELECT h.name AS host, ch.failed
+FROM (SELECT * FROM crawl_hosts WHERE crawl_id = :crawl_id AND failed > 0 ORDER BY failed DESC, host_id LIMIT :n) AS ch
+JOIN hosts AS h ON h.id = ch.host_id
+ORDER BY ch.failed DESC, ch.host_id
+
 -- share: the equal part of a crawl's budget of pages for each of its hosts so far; none where these are too many
 SELECT CASE WHEN hosts.n < :most THEN c.max_pages / greatest(hosts.n, cardinality(c.scope_hosts), 1) ELSE 0 END
 FROM crawls AS c

@@ -23,7 +23,7 @@ def test_one_command_shows_what_each_host_did(tiptoe: Tiptoe) -> None:
     assert hosts[BUSY]["rate_limited"] >= 1
     assert hosts[BUSY]["most_delay_s"] > hosts[BUSY]["least_delay_s"]
     assert hosts[SLOW]["most_delay_s"] > hosts[SLOW]["least_delay_s"]
-    assert f"query: tiptoe --home {tiptoe.home.name}/demo sql" in ran.err, "the home of the demo is not the usual one"
+    assert f"--home {tiptoe.home.name}/demo page list" in ran.err, "the home of the demo is not the usual one"
     assert (hosts[PRIVATE]["pages"], hosts[PRIVATE]["asked"]) == (0, 1), "its robots.txt, and nothing else"
     assert all(each["asked"] == each["requests"] for each in hosts.values()), "the log is what the hosts counted"
     assert Tiptoe(tiptoe.home / "demo").processes() == []

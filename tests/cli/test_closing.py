@@ -3,9 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from app.cli.closing import MOST_TOLD, Summary, lifted, lines
 from app.model import Cause, CrawlEnding
-from app.store.crawls import Totals
+from app.store.crawls import RunCounts, Totals
 from app.store.url_rows import RefusedUrls
 
 FOLDERS = [f"https://www{n}.example.org/" for n in range(MOST_TOLD + 2)]
@@ -33,27 +35,37 @@ def totals(**values: Any) -> Totals:
 
 
 def written(of: Totals, resume: tuple[str, ...] = (), **values: Any) -> list[str]:
-    summary = Summary(totals=of, **values)
-    return list(lines(summary, seconds=3_600.04, data_dir=Path("/d"), command="tiptoe --home h", resume=resume))
+    summary = Summary(totals=of, **{"brought": RunCounts(12_345_670, 8, 1_234), **values})
+    return list(lines(summary, seconds=3_600.04, home=Path("/d"), command="tiptoe --home h", resume=resume))
 
 
 def test_a_large_crawl_fits_80_columns() -> None:
     said = written(
-        totals(), redirects=FOLDERS, resume=("again",), why=["http://a.test/ ended as gone", "and 1 seed more"]
+        totals(),
+        failed=[("a.test", 1_234_000)],
+        links=[("scope", 123_000_000), ("robots", 456_789)],
+        redirects=FOLDERS,
+        resume=("again",),
+        why=["http://a.test/ ended as gone", "and 1 seed more"],
     )
     assert said == [
-        "docs.example.org (ended: max_seconds): 12,345,678 pages, 987.7 GB in 3,600.0 s",
-        "12,345,679 requests for URLs, 1,234,567 failed; 123,456,789 links refused",
+        "docs.example.org (ended: max_seconds): 12,345,678 pages, 987.7 GB",
+        "this run: 12,345,670 new pages, 8 changed, 1,234 gone, in 3,600.0 s",
+        "12,345,679 requests for URLs, 1,234,567 failed: a.test 1,234,000, others 567",
+        "123,456,789 links refused: scope 123,000,000, robots 456,789",
         "added to the scope, because seeds redirect there:",
         *(f"  {folder}" for folder in FOLDERS[:MOST_TOLD]),
         "  and 2 others",
-        "data: /d",
-        'query: tiptoe --home h sql "TABLE v_crawl_progress"',
         "again",
+        "next:",
+        "  tiptoe --home h page list --crawl docs.example.org",
+        "  tiptoe --home h export pages --crawl docs.example.org --to docs.example.org.jsonl",
+        "  tiptoe --home h web",
+        "data: /d",
         "no page: http://a.test/ ended as gone",
         "  and 1 seed more",
     ]
-    assert [line for line in said if len(line) > 80] == []
+    assert [line for line in said if len(line) > 80 and " export " not in line] == []
 
 
 def test_pages_that_wait_for_a_browser_are_told_of() -> None:
@@ -64,10 +76,8 @@ def test_pages_that_wait_for_a_browser_are_told_of() -> None:
 
 def test_an_interrupted_crawl_has_no_ending() -> None:
     said = written(totals(state="paused", ended_because=None, pages=1, fetches=1, failed=0, bytes=0, suppressed=1))
-    assert said[:2] == [
-        "docs.example.org (paused): 1 page, 0.0 kB in 3,600.0 s",
-        "1 request for URLs, 0 failed; 1 link refused",
-    ]
+    assert said[0] == "docs.example.org (paused): 1 page, 0.0 kB"
+    assert said[2:4] == ["1 request for URLs, 0 failed", "1 link refused"]
 
 
 def test_what_is_lifted_is_told_with_what_keeps_it() -> None:
@@ -90,7 +100,7 @@ def test_what_was_admitted_and_refused_is_said_by_cause() -> None:
             RefusedUrls(Cause.TRAP, 12, 3, "calendar.example.org"),
         ],
     )
-    assert said[1:5] == [
+    assert said[2:6] == [
         "12,345,679 requests for URLs, 1,234,567 failed",
         "199 URLs refused (trap): tiptoe --home h host patterns calendar.example.org",
         "1 URL refused (robots.txt)",
@@ -103,12 +113,30 @@ def test_a_paused_host_is_named_with_the_command_that_resumes_it() -> None:
         totals(), paused=["a.test"]
     )
     said = written(totals(), paused=[f"{n}.test" for n in range(MOST_TOLD + 1)])
-    assert said[-3] == "  and others: tiptoe --home h host list --waits-for paused"
+    assert "  and others: tiptoe --home h host list --waits-for paused" in said
     assert sum("host resume" in line for line in said) == MOST_TOLD
 
 
 def test_pages_that_are_not_compared_yet_are_told_of() -> None:
     told = "7 pages yet to be compared with others: run the same command again"
-    assert written(totals(), uncompared=7)[2] == told
-    assert [line for line in written(totals(), uncompared=100_000) if len(line) > 80] == []
+    assert told in written(totals(), uncompared=7)
+    assert not any(len(line) > 80 for line in written(totals(), uncompared=100_000) if " export " not in line)
     assert not any("near duplicates" in line for line in written(totals()))
+
+
+def test_a_crawl_without_a_page_has_nothing_to_show() -> None:
+    said = written(totals(pages=0), brought=RunCounts(0, 0, 0))
+    assert [line for line in said if line.startswith(("next:", "  tiptoe"))] == []
+
+
+# the name of a crawl → the name of its crawl and of the file in the line that exports it
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("a b", "--crawl 'a b' --to a-b.jsonl"),
+        ("../../etc", "--crawl ../../etc --to etc.jsonl"),
+        ("-", "--crawl - --to pages.jsonl"),
+    ],
+)
+def test_names_are_quoted_and_no_file_leaves_the_folder(name: str, words: str) -> None:
+    assert any(line.endswith(words) for line in written(totals(name=name)))

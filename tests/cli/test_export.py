@@ -91,9 +91,9 @@ def test_bad_input_is_one_line(tiptoe: Tiptoe, site: Site, arguments: tuple[str,
 
 # module that is missing → arguments, words of the line
 MISSING = [
-    ("arro3.core", ("--format", "parquet"), "pip install 'tiptoe[parquet]'"),
-    ("html_to_markdown", ("--columns", "url,markdown"), "pip install 'tiptoe[text]'"),
-    ("obstore", ("--to", "s3://b/x/"), "pip install 'tiptoe[s3]'"),
+    ("arro3.core", ("--format", "parquet"), "-m pip install 'arro3-core"),
+    ("html_to_markdown", ("--columns", "url,markdown"), "-m pip install 'html-to-markdown"),
+    ("obstore", ("--to", "s3://b/x/"), "-m pip install 'obstore"),
 ]
 
 

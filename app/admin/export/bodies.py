@@ -12,6 +12,7 @@ from app.admin.export.columns import ExportColumn
 from app.archive.read import Archive
 from app.config import Settings
 from app.errors import ArchiveMissing, InputError
+from app.extras import to_install
 from app.model import Archived, Capture
 from app.parse import charset
 from app.store import db, export
@@ -25,11 +26,17 @@ MARKDOWN: Final = "markdown"
 
 def check(columns: Sequence[ExportColumn]) -> None:
     """Whether the wanted columns can be made here. Raises InputError without the library."""
-    if MARKDOWN in {column.name for column in columns}:
-        try:
-            import html_to_markdown  # noqa: F401  # whether it is there
-        except ImportError:
-            raise InputError("Markdown", "needs html-to-markdown; run: pip install 'tiptoe[text]'") from None
+    if MARKDOWN in {column.name for column in columns} and not can_make_markdown():
+        raise InputError("Markdown", f"needs html-to-markdown; {to_install('text')}")
+
+
+def can_make_markdown() -> bool:
+    """Whether its library, of the extra `text`, is installed."""
+    try:
+        import html_to_markdown  # noqa: F401  # whether it is there
+    except ImportError:
+        return False
+    return True
 
 
 class Bodies:

@@ -75,14 +75,15 @@ def kind_of(word: str) -> ExportKind:
     return ExportKind(word)
 
 
-def choose(kind: ExportKind, names: Sequence[str] = ()) -> tuple[ExportColumn, ...]:
+def choose(kind: ExportKind, names: Sequence[str] = (), *, usually: Sequence[str] = ()) -> tuple[ExportColumn, ...]:
     """The columns of these names, in their order; those that need not be asked for where none is named.
 
-    A name with a + in front is added to these. Raises InputError for a name that is no column, or comes twice.
+    A name with a + in front is added to these.   usually: further ones that need not be asked for
+    Raises InputError for a name that is no column, or comes twice.
     """
     known = {column.name: column for column in COLUMNS[kind]}
-    usual = [column.name for column in COLUMNS[kind] if not column.asked]
     added = [name[1:] for name in names if name.startswith("+")]
+    usual = [c.name for c in COLUMNS[kind] if not c.asked or (c.name in usually and c.name not in added)]
     named = [name for name in names if not name.startswith("+")]
     wanted = (named or usual) + added
     for place, name in enumerate(wanted):

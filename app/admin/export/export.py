@@ -110,9 +110,7 @@ def _write_pages(place: ExportPlace, state: ExportState, rows: ExportRows, tell:
     for batch in _told(rows, None, base, tell):
         for row in batch:
             name, text = markdown.file_of(dict(zip((column.name for column in rows.columns), row, strict=True)))
-            draft = place.draft(name)
-            draft.write_text(text, encoding="utf-8")
-            place.keep(name, draft)
+            target.put(place, name, text)
         state.after, state.rows = rows.after, base + rows.rows
         progress.keep(place, state)
     state.is_done = True
@@ -120,7 +118,7 @@ def _write_pages(place: ExportPlace, state: ExportState, rows: ExportRows, tell:
 
 
 def _write_file(place: ExportPlace, name: str, found: ExportPlan, batches: Iterator[list[Row]]) -> None:
-    write: Write = formats.writer(found.form)
+    write: Write = formats.writer(found.form, spreadsheet=found.spreadsheet)
     draft: Path = place.draft(name)
     try:
         write(draft, found.columns, batches)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from app.admin.export.columns import ColumnType, ExportColumn
 from app.admin.export.rows import Row
 from app.errors import InputError
+from app.extras import to_install
 
 if TYPE_CHECKING:
     from arro3.core import Array, DataType
@@ -25,7 +26,7 @@ def make_write() -> Callable[[Path, Sequence[ExportColumn], Iterable[list[Row]]]
         import arro3.core
         import arro3.io  # noqa: F401  # both are needed
     except ImportError as error:
-        raise InputError("--format parquet", "needs arro3; run: pip install 'tiptoe[parquet]'") from error
+        raise InputError("--format parquet", f"needs arro3; {to_install('parquet')}") from error
     return write_parquet
 
 

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from app.admin.export.target import ExportPlace
+from app.admin.export.target import ExportPlace, put
 from app.errors import InputError
 
 NAME: Final = "export.json"
@@ -56,6 +56,4 @@ def recall(target: ExportPlace, wish: dict[str, Any]) -> ExportState | None:
 
 def keep(target: ExportPlace, state: ExportState) -> None:
     """Write the state, replacing the one before."""
-    draft = target.draft(NAME)
-    draft.write_text(json.dumps(asdict(state), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    target.keep(NAME, draft)
+    put(target, NAME, json.dumps(asdict(state), indent=1, ensure_ascii=False) + "\n")

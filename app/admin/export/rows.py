@@ -35,6 +35,7 @@ class ExportRows:
 
     where    values for the filters, and the flags, of the kind's query
     furnish  makes the columns that are read elsewhere, or None
+    is_wanted  whether a row, by name, is handed out; before anything is furnished
     after    the position of the last row that was handed out
     rows     how many were handed out
     is_done  there is none left
@@ -47,6 +48,7 @@ class ExportRows:
     where: Mapping[str, Any]
     after: Position
     furnish: Furnish | None = None
+    is_wanted: Callable[[Mapping[str, Any]], bool] | None = None
     rows: int = 0
     is_done: bool = False
 
@@ -82,6 +84,10 @@ class ExportRows:
         if self.kind is ExportKind.LINKS:
             place = found.names.index(_LINK)
             found = found._replace(rows=[row for row in found.rows if row[place] is not None])
+        if self.is_wanted is not None:
+            found = found._replace(
+                rows=[row for row in found.rows if self.is_wanted(dict(zip(found.names, row, strict=True)))]
+            )
         more = self.furnish(found) if self.furnish is not None else {}
         places = {name: place for place, name in enumerate(found.names)}
         values = [

@@ -3,6 +3,7 @@
 A file appears under its name only when it is whole: it is written beside its place, or in a temporary folder, first.
 """
 
+import errno
 import fcntl
 import os
 import tempfile
@@ -10,11 +11,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from app.archive.place import Remote
 from app.errors import InputError, ServiceError
+from app.extras import to_install
 
 DRAFT = ".part"
 
@@ -50,7 +52,8 @@ class FolderTarget:
 
     def draft(self, name: str) -> Path:
         path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
+        for folder in reversed(PurePosixPath(name).parents[:-1]):
+            _make_real(self.root / folder)
         return path.with_name(f".{path.name}{DRAFT}")
 
     def keep(self, name: str, draft: Path) -> None:
@@ -86,6 +89,24 @@ class ObjectTarget:
         with _of_export(self.remote):
             size = self.remote.size(name)
             return self.remote.read(name, at=0, length=size) if size else None
+
+
+def put(place: ExportPlace, name: str, text: str) -> None:
+    """Write a whole file."""
+    draft = place.draft(name)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW  # a link there would lead out of the export
+    with open(os.open(draft, flags, 0o666), "w", encoding="utf-8") as file:
+        file.write(text)
+    place.keep(name, draft)
+
+
+def _make_real(folder: Path) -> None:
+    """Make a folder unless it is there. A link in its place would lead out of the export: it is an error."""
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        if folder.is_symlink() or not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, f"{folder} is no folder") from None
 
 
 @contextmanager
@@ -183,7 +204,7 @@ def _made(folder: Path) -> Path:
 def _remote(url: str) -> Remote:
     """The object store, which answers. Raises InputError without its library, ServiceError."""
     if find_spec("obstore") is None:
-        raise InputError(f"--to {url}", "needs obstore; run: pip install 'tiptoe[s3]'")
+        raise InputError(f"--to {url}", f"needs obstore; {to_install('s3')}")
     remote = Remote(url)
     with _of_export(remote):
         remote.check()

@@ -62,7 +62,11 @@ def test_columns_in_their_order_texts_only_where_asked_for(planted: Planted) -> 
     assert row == {**row, "title": f"Page {number}", "text": f"Text of {number}", "links": int(number)}
     assert row["url"].startswith(f"http://{row['host']}/")
     planted.export("pages", "usual.jsonl")
-    assert "text" not in lines(planted.folder / "usual.jsonl")[0]
+    assert {"text", "markdown"} < lines(planted.folder / "usual.jsonl")[0].keys()
+    planted.export("pages", "added.jsonl", columns=("+text", "+key"))
+    assert list(lines(planted.folder / "added.jsonl")[0])[-2:] == ["text", "key"]
+    planted.export("pages", "usual.csv")
+    assert "text" not in (planted.folder / "usual.csv").read_text().splitlines()[0].split(",")
 
 
 def test_a_duplicate_says_of_which_page(planted: Planted) -> None:

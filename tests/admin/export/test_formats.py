@@ -2,15 +2,19 @@
 
 import csv
 import json
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import duckdb
 import pytest
 import yaml
 from arro3.io import read_parquet
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.admin.export import formats, markdown
 from app.admin.export.columns import ColumnType, ExportColumn
@@ -151,7 +155,7 @@ def test_a_page_as_markdown() -> None:
         "status": 200,
     }
     assert content == "\n# Title\n\n- one\n"
-    assert name == "a.test/docs-Über-uns-q-1-0123456789ab.md"
+    assert name == "http_a.test/docs/Über-uns-q-1-0123456789ab.md"
 
 
 @pytest.mark.parametrize(
@@ -164,21 +168,84 @@ def test_a_title_is_read_back_as_it_was(sign: str) -> None:
     assert yaml.safe_load(front)["title"] == title
 
 
-# URL → the file's name, without the hash
+# URL → the file's name; {key}: the hash of the URL, {…}: that of the part before
 @pytest.mark.parametrize(
     ("url", "name"),
     [
-        ("http://a.test/", "a.test/index"),
-        ("http://a.test:8080/x", "a.test-8080/x"),
-        ("http://a.test/../../etc/passwd", "a.test/etc-passwd"),
-        ("http://a.test/" + "long" * 100, "a.test/" + "long" * 20),
-        ("http://[::1]/a", "-1-/a"),
+        ("https://a.test/", "a.test/index.md"),
+        ("https://a.test/docs", "a.test/docs.md"),
+        ("https://a.test/docs/", "a.test/docs/index.md"),
+        ("https://a.test/docs/a.html", "a.test/docs/a.html.md"),
+        ("http://a.test/x", "http_a.test/x.md"),
+        ("http://a.test:8080/x", "http_a.test_8080/x.md"),
+        ("https://a.test/docs/index", "a.test/docs/index-{key}.md"),
+        ("https://a.test/Docs/x", "a.test/Docs-{…}/x.md"),
+        ("https://a.test/X", "a.test/X-{key}.md"),
+        ("https://a.test/x.md/y", "a.test/x.md-{…}/y.md"),
+        ("https://a.test/x.md", "a.test/x.md.md"),
+        ("https://a.test/x?q=1", "a.test/x-q-1-{key}.md"),
+        ("https://a.test/%2e%2e/%2e%2e/etc/passwd", "a.test/_-{…}/_-{…}/etc/passwd.md"),
+        ("https://a.test/a%5cb", "a.test/a-b-{key}.md"),
+        ("https://a.test/a%00b", "a.test/a-b-{key}.md"),
+        ("https://a.test/a%2Fb", "a.test/a-b-{key}.md"),
+        ("https://a.test/.htaccess", "a.test/htaccess-{key}.md"),
+        ("https://a.test/nul.txt", "a.test/nul.txt-{key}.md"),
+        ("https://a.test/con/x", "a.test/con-{…}/x.md"),
+        ("https://a.test/a./x", "a.test/a-{…}/x.md"),
+        ("https://a.test//x", "a.test/_-{…}/x.md"),
+        ("https://a.test/" + "long" * 100, "a.test/" + "long" * 20 + "-{key}.md"),
+        ("https://a.test/" + "%C3%BC" * 200 + "/x", "a.test/" + "ü" * 40 + "-{…}/x.md"),
+        ("https://a.test/" + "x/" * 40, "a.test/" + "x/" * 16 + "_-{key}.md"),
+        ("http://[::1]/a", "http_1-{…}/a.md"),
+        ("https://my_blog.test/a", "my_blog.test-{…}/a.md"),
     ],
 )
 def test_names_are_fit_for_a_file_system(url: str, name: str) -> None:
     found, _ = markdown.file_of({**PAGE, "url": url})
-    assert found == f"{name}-0123456789ab.md"
+    pattern = re.escape(name).replace(r"\{…\}", "[0-9a-f]{12}").replace(r"\{key\}", "0123456789ab")
+    assert re.fullmatch(pattern, found), found
+
+
+@given(st.lists(st.text("aA./%2e5cöN\\\x00?_-:md", max_size=12), min_size=1, max_size=6, unique=True))
+def test_no_two_urls_have_one_file_and_none_leaves_the_folder(paths: list[str]) -> None:
+    urls = {f"https://a.test/{path}" for path in paths} | {f"http://a.test/{path}" for path in paths}
+    names = {url: markdown.file_name(url, sha256(url.encode()).hexdigest()) for url in urls}
+    assert len({name.casefold() for name in names.values()}) == len(urls), names
+    files = {name.casefold() for name in names.values()}
+    folders = {str(folder) for name in files for folder in PurePosixPath(name).parents}
+    assert files & folders == set()
+    for name in names.values():
+        parts = name.split("/")
+        assert not {"", ".", ".."} & set(parts), name
+        assert all(len(part.encode()) <= 255 and "\0" not in part and "\\" not in part for part in parts), name
 
 
 def test_a_page_without_a_body_has_its_text() -> None:
     assert markdown.file_of({**PAGE, "markdown": None})[1].endswith("---\n\nplain\n")
+
+
+# a cell → as it is written for a spreadsheet
+CELLS = [
+    ("=HYPERLINK(A1)", "'=HYPERLINK(A1)"),
+    ("+1", "'+1"),
+    ("-cmd|' /C calc'!A0", "'-cmd|' /C calc'!A0"),
+    ("@SUM(A1)", "'@SUM(A1)"),
+    ("\t=1", "'\t=1"),
+    ("\r\n =1", "'\r\n =1"),
+    ("＝1", "'＝1"),
+    ("http://a.test/=1", "http://a.test/=1"),
+    ("", ""),
+]
+
+
+@pytest.mark.parametrize(("cell", "written"), CELLS)
+def test_cells_that_a_spreadsheet_would_run(tmp_path: Path, cell: str, written: str) -> None:
+    """Texts of sites, in any column of text; numbers are ours."""
+    rows: list[Row] = [(cell, -1, -0.5, True, AT, cell)]
+    for spreadsheet, wanted in [(True, written), (False, cell)]:
+        formats.writer(ExportFormat.CSV, spreadsheet=spreadsheet)(tmp_path / "pages.csv", COLUMNS, iter([rows]))
+        with (tmp_path / "pages.csv").open(encoding="utf-8", newline="") as file:
+            header, (url, status, seconds, _, _, item) = csv.reader(file)
+        assert header == NAMES
+        assert (url, item) == (wanted, wanted)
+        assert (status, seconds) == ("-1", "-0.5")
