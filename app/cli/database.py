@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class May(IntEnum):
-    """What a command may do to the schema, and to a home that is not there; each may do what those before it may."""
+    """Rights of a command on the schema, and on a home that is not there. Each has those before it, too."""
 
     LOOK = 0  # at a schema of any version
     READ = 1

@@ -62,7 +62,7 @@ def require(engine: Engine, *, with_views: bool = True) -> None:
 
 
 def otherwise(found: str | None) -> str:
-    """What is wrong with a schema of another revision than the head, and what to do."""
+    """The line about a schema of another revision than the head: what was found, what is wanted, what to do."""
     wants = f"and this Tiptoe wants {revisions()[-1]}"
     if found is None:
         return f"it has no schema yet, {wants}; run `tiptoe crawl URL…`, or `tiptoe db upgrade` for an empty one"
