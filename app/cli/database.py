@@ -71,7 +71,7 @@ def check_schema(
     if is_ours and found is not None and (n := migrate.others(engine)):
         from app.words import counted
 
-        remedy = f"; {counted(n, 'session')} of other commands use it: end them first"
+        remedy = f"; other commands have {counted(n, 'session')} on it: end them first"
         raise OtherSchema(f"Postgres at {db.place(engine)}", migrate.otherwise(found) + remedy)
     migrate.upgrade(url)
     tell(f"database schema: {found or 'none'} → {head}" if found != head else "database views: updated")
