@@ -10,7 +10,7 @@
     │   ├── ArchiveStopped    the archive cannot be written: full, or out of reach
     │   └── SegmentElsewhere  a segment is on another node's disk, and may be open there
     ├── ArchiveMissing        a capture that a row points to is not in the archive any more, or is damaged
-    ├── Unwritable            Postgres takes no such value (SQLSTATE 22, 23): a bug of ours that an answer
+    ├── Unwritable            Postgres takes no such value (SQLSTATE 22, 23, 54): a bug of ours that an answer
     │                         revealed
     └── LeaseLost             not an error of anyone: the fence refused a write of a visit that lost its lease
 
@@ -97,7 +97,7 @@ class ArchiveMissing(TiptoeError):
 class Unwritable(TiptoeError):
     """Postgres refuses a transaction for the values in it, and would refuse it again. It is no outage and no full disk.
 
-    sqlstate: of class 22 or 23, None where the driver refused;
+    sqlstate: of class 22, 23 or 54, None where the driver refused;
     https://www.postgresql.org/docs/current/errcodes-appendix.html
     """
 

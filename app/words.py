@@ -1,4 +1,4 @@
-"""Formats numbers and others' texts: counts that agree with their noun, rounded numbers, harmless text.
+"""Formats numbers and others' texts: counts that agree with their noun, rounded numbers, Unicode and harmless text.
 
 Nothing here prints. `harmless` is the border for every text that reaches a terminal: titles, URLs and headers are
 written by sites, and may hold escape sequences (ECMA-48) or characters that reorder a line (UAX #9).
@@ -48,6 +48,21 @@ def span(length: float | timedelta | None) -> str:
         if s < most:
             return f"{s / unit:.2g} {name}" if s / unit < 10 else f"{s / unit:.0f} {name}"
     return f"{s / 86_400:,.0f} d"
+
+
+def scalar(text: str) -> str:
+    """Replace NUL and halves of surrogate pairs by U+FFFD: neither UTF-8 nor Postgres holds them.
+
+    Most texts are returned as they are; one that is not ASCII is encoded once to find out."""
+    if "\0" in text:
+        text = text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # two halves that follow each other are a character, as in JavaScript
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def harmless(text: str) -> str:

@@ -13,6 +13,7 @@ import os
 import random
 import socket
 import statistics
+import subprocess
 import threading
 import time
 from collections import defaultdict
@@ -21,6 +22,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 import requests
+from requests.cookies import RequestsCookieJar
 from sqlalchemy import Engine, text
 
 from app.config import load
@@ -62,7 +64,7 @@ def main(arguments: argparse.Namespace) -> None:
             tx.execute(text("UPDATE crawls SET name = 'large'"))
         url = engine.url.render_as_string(hide_password=False)
         web = stack.enter_context(serve(tree, hosts=arguments.hosts or 200, port=arguments.port, net=21))
-        viewers = Viewers(stack.enter_context(_dashboard(url, crawl_home)))
+        viewers = Viewers(*stack.enter_context(_dashboard(url, crawl_home)))
         phases = Phases(engine, viewers, arguments.seconds)
         lines = _crawl(web, crawl_home, url, phases)
     pages, costs = viewers.rows(), [phases.cost(lines)]
@@ -72,8 +74,8 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 @contextmanager
-def _dashboard(database_url: str, home: Path) -> Iterator[str]:
-    """`tiptoe web`. Yields its address; raises BenchError."""
+def _dashboard(database_url: str, home: Path) -> Iterator[tuple[str, RequestsCookieJar]]:
+    """`tiptoe web`. Yields its address, and the cookies of who opened it; raises BenchError."""
     with closing(socket.create_server(("127.0.0.1", 0))) as free:
         listen = f"127.0.0.1:{free.getsockname()[1]}"
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TIPTOE_")}
@@ -85,7 +87,10 @@ def _dashboard(database_url: str, home: Path) -> Iterator[str]:
             if not is_running(child) or time.monotonic() > end:
                 raise BenchError(f"tiptoe web does not serve: {tail(log)}")
             time.sleep(0.1)
-        yield f"http://{listen}"
+        opens = subprocess.run([str(tiptoe.COMMAND), "web"], env={**clean, **ours}, stdout=subprocess.PIPE, check=True)
+        with requests.Session() as person:
+            person.get(opens.stdout.decode().strip(), timeout=START_S)
+        yield f"http://{listen}", person.cookies
     log.unlink()
 
 
@@ -115,8 +120,8 @@ def _crawl(web: Web, home: Path, database_url: str, phases: "Phases") -> list[Li
 class Viewers:
     """Browsers of the dashboard at this address, in threads.   times: of openings, in milliseconds, by page"""
 
-    def __init__(self, address: str) -> None:
-        self._address = address
+    def __init__(self, address: str, cookies: RequestsCookieJar) -> None:
+        self._address, self._cookies = address, cookies
         self.times: dict[str, list[float]] = defaultdict(list)
         self.events = 0
         self._gone = threading.Event()
@@ -149,7 +154,7 @@ class Viewers:
 
     def _watch(self) -> None:
         """Read the stream as a browser does."""
-        with requests.get(f"{self._address}/stream", stream=True, timeout=START_S) as answer:
+        with requests.get(f"{self._address}/stream", cookies=self._cookies, stream=True, timeout=START_S) as answer:
             for line in answer.iter_lines():
                 self.events += line.startswith(b"data")
                 if self._gone.is_set():
@@ -162,7 +167,7 @@ class Viewers:
             for page in itertools.islice(itertools.cycle(PAGES), hand * len(PAGES) // HANDS, None):
                 began = time.perf_counter()
                 try:
-                    answer = session.get(f"{self._address}{page}", timeout=START_S)
+                    answer = session.get(f"{self._address}{page}", cookies=self._cookies, timeout=START_S)
                 except requests.RequestException as error:
                     self._failures.append(f"{page}: {error}")
                     return

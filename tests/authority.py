@@ -8,10 +8,11 @@ from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
+Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 DAY = datetime.timedelta(days=1)
 
 
@@ -25,30 +26,30 @@ class Authority:
         self.file = folder / "authority.pem"
         self.file.write_bytes(_certificate(self._name, self._name, self._key, self._key, is_authority=True))
 
-    def issue(self, host: str, *also: str, ended: bool = False, by_itself: bool = False) -> Path:
+    def issue(self, host: str, *also: str, ended: bool = False, by_itself: bool = False, by_rsa: bool = False) -> Path:
         """A file with a certificate for this host, other names and addresses too, and its key.
 
-        ended: since yesterday;   by_itself: signed by nobody else
+        ended: since yesterday;   by_itself: signed by nobody else;   by_rsa: its key is one of RSA
         """
-        key = ec.generate_private_key(ec.SECP256R1())
+        key = rsa.generate_private_key(65_537, 2_048) if by_rsa else ec.generate_private_key(ec.SECP256R1())
         signer, issuer = (key, _name(host)) if by_itself else (self._key, self._name)
         file = self._folder / f"{host}.pem"
         private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         file.write_bytes(_certificate(_name(host), issuer, key, signer, hosts=(host, *also), ended=ended) + private)
         return file
 
-    def context(self, host: str, *, ended: bool = False, by_itself: bool = False) -> ssl.SSLContext:
-        """A server's context with such a certificate."""
+    def context(self, host: str, **manner: bool) -> ssl.SSLContext:
+        """A server's context with such a certificate.   manner: as in `issue`"""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self.issue(host, ended=ended, by_itself=by_itself))
+        context.load_cert_chain(self.issue(host, **manner))
         return context
 
 
 def _certificate(
     subject: x509.Name,
     issuer: x509.Name,
-    key: ec.EllipticCurvePrivateKey,
-    signer: ec.EllipticCurvePrivateKey,
+    key: Key,
+    signer: Key,
     *,
     hosts: Sequence[str] = (),
     ended: bool = False,
@@ -65,7 +66,7 @@ def _certificate(
         .not_valid_before(now - 10 * DAY)
         .not_valid_after(now - DAY if ended else now + 10 * DAY)
         .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
-        .add_extension(_usage(is_authority), critical=True)
+        .add_extension(_usage(is_authority, isinstance(key, rsa.RSAPrivateKey)), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
     )
@@ -76,13 +77,13 @@ def _certificate(
     return builder.sign(signer, hashes.SHA256()).public_bytes(Encoding.PEM)
 
 
-def _usage(is_authority: bool) -> x509.KeyUsage:
+def _usage(is_authority: bool, is_rsa: bool) -> x509.KeyUsage:
     return x509.KeyUsage(
         digital_signature=True,
         key_cert_sign=is_authority,
         crl_sign=is_authority,
         content_commitment=False,
-        key_encipherment=False,
+        key_encipherment=is_rsa,
         data_encipherment=False,
         key_agreement=False,
         encipher_only=False,

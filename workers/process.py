@@ -107,7 +107,7 @@ def _engine() -> Engine:
 @lru_cache(maxsize=1)
 def _worker() -> Worker:
     settings = current()
-    sender = make_sender(settings)
+    sender = make_sender(settings, counts())
     name = process_name()
     parking = DelayQueue(
         _resume,

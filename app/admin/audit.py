@@ -6,7 +6,8 @@ set, and requests for one robots.txt more often in an hour than its back-off all
 a shared front, are starts closer to one another than its budget allows.
 
 It also reports what the log cannot prove: visits that ended without a record, impossible lines (`disorder`: the
-proof does not hold), and requests older than the history of robots.txt (`unjudged`). All of it is read in one snapshot.
+proof does not hold), and requests that robots.txt of their time cannot judge (`unjudged`). All of it is read in one
+snapshot.
 """
 
 import re
@@ -158,8 +159,8 @@ class Audit:
             )
         if unjudged := self.total("unjudged"):
             questions.append(
-                f"{counted(unjudged, 'request is', 'requests are')} older than the history of robots.txt"
-                " and not judged by it"
+                f"{counted(unjudged, 'request is', 'requests are')} not judged: older than the history of"
+                " robots.txt, or too costly to judge by it"
             )
         if self.disorder:
             questions.append(f"the log is out of order at {counted(self.disorder, 'line')} and PROVES NOTHING there")

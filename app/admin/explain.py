@@ -20,7 +20,7 @@ from app.crawl.page.preferences import effects
 from app.crawl.state.canon import make_canon
 from app.errors import InputError
 from app.model import Refusal, Url
-from app.policy.scope import judge
+from app.policy.scope import judge, leads_away
 from app.policy.url import Canon
 from app.store import crawls, db, fetches, hosts, pages, parameters, renders, robots, search, suppressions, urls
 from app.store.crawls import Crawl
@@ -199,7 +199,7 @@ def _known(tx: Connection, url: Url, host: Row, every: Mapping[int, Crawl]) -> l
             crawl=row["crawl"],
             crawl_state=row["crawl_state"],
             url=row,
-            scope=_scope(every[row["crawl_id"]], url, row["depth"]),
+            scope=_scope(every[row["crawl_id"]], url, row["depth"], row["hops"]),
             page=documents.get(row["crawl_id"]),
             duplicate=duplicates.get(row["crawl_id"]),
             waits_for=url_waits_for(row, every[row["crawl_id"]], host),
@@ -218,8 +218,11 @@ def _known(tx: Connection, url: Url, host: Row, every: Mapping[int, Crawl]) -> l
     ]
 
 
-def _scope(crawl: Crawl, url: Url, depth: int) -> str:
-    refusal = judge(make_scope(crawl), url, depth)
+def _scope(crawl: Crawl, url: Url, depth: int, hops: int) -> str:
+    scope = make_scope(crawl)
+    refusal = judge(scope, url, depth, hops=hops)
+    if refusal is None and leads_away(scope, url.host):
+        return "outside: a seed redirects here, and this page alone is fetched"
     return "inside" if refusal is None else f"outside: {refusal}"
 
 

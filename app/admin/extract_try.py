@@ -181,7 +181,7 @@ def _ask(worker: Worker, url: Url) -> Reply:
     visit = by_hand.take_up_now(worker, url)
     settings, sent = worker.settings, None
     try:
-        rules = obtain.of(visit, url.origin)
+        rules = obtain.of(visit, url.origin, authorised=True)
         may = not isinstance(rules, NoRules) and rules.permits(url)
         slot = slots.wait(visit, url, WAIT_S, settings.request_deadline_s) if may else None
         if slot is not None:
@@ -190,6 +190,7 @@ def _ask(worker: Worker, url: Url) -> Reply:
                 wanted_types=MEDIA_TYPES,
                 max_body_bytes=settings.max_body_bytes,
                 deadline_s=settings.request_deadline_s,
+                authorised=True,
             )
             sent = send.send(visit, slot, Sending(request, url, "new"))
         settle.leave(visit, VisitEnding.TRIED)
@@ -200,7 +201,9 @@ def _ask(worker: Worker, url: Url) -> Reply:
         raise InputError(f"url {url.text}", f"may not be fetched: its robots.txt cannot be had now; {rules.value}")
     if not may:
         decision = rules.judge(url)
-        raise InputError(f"url {url.text}", f"may not be fetched: line {decision.line} of robots.txt, {decision.rule}")
+        line = f"line {decision.line} of robots.txt, {decision.rule}"
+        why = "robots.txt is too costly to judge it by" if decision.is_too_costly else line
+        raise InputError(f"url {url.text}", f"may not be fetched: {why}")
     if sent is None:
         raise by_hand.not_now(visit, url)
     return sent[0]

@@ -11,8 +11,10 @@ from app.admin.crawls import find
 from app.admin.rendering import CrawlRenderings
 from app.admin.waiting import last_ending, resting_words, when
 from app.config import Settings
+from app.crawl.frontier.pick import make_scope
 from app.model.reasons import Cause, words
 from app.policy.focus.verdict import Measured, verdict
+from app.policy.scope import host_of_folder, leads_away
 from app.store import (
     caps,
     crawl_metrics,
@@ -36,6 +38,7 @@ MOST_HOSTS = 20
 MOST_CAUSES = 10
 MOST_SITEMAPS = 20
 MOST_SEEDS = 3
+MOST_LED = 1_000  # of the URLs that seeds redirect to
 LATEST_VISITS = 5
 MOST_COUNTED = 10_000
 DAYS = 7
@@ -148,6 +151,12 @@ def report(engine: Engine, name: str, settings: Settings | None = None) -> Repor
         )
 
 
+def led_away(tx: Connection, crawl: Crawl) -> list[str]:
+    """Pages of other sites that seeds of the crawl redirect to: each is fetched alone."""
+    scope = make_scope(crawl)
+    return [url for url in urls.led_to(tx, crawl_id=crawl.id, n=MOST_LED) if leads_away(scope, host_of_folder(url))]
+
+
 def why_nothing(tx: Connection, crawl_id: int) -> list[str]:
     """The reasons why a crawl has no page: how the first MOST_SEEDS of its seeds ended, and how many more there are."""
     found = urls.ends_of_seeds(tx, crawl_id=crawl_id, n=MOST_SEEDS)
@@ -169,6 +178,9 @@ def _end_of_seed(row: Row) -> str:
         again = "again " if ending else ""
         because = _paused(row) or resting_words(row) or (f"it ended as {ending} last" if ending else _delayed(row))
         return f"{url} was not fetched {again}yet" + (f": {because}" if because else "")
+    if row["format"] is not None:
+        listed = counted(row["entries"], "entry", "entries")
+        return f"{url} was read as a sitemap ({row['format']}, {listed}), and no page came of it"
     return f"{url} ended as {ending}"
 
 

@@ -38,7 +38,7 @@ def ask(worker: Worker, text: str) -> Ruling:
     if known is not None:
         known.fresh_until = visit.now()
     try:
-        obtain.of(visit, url.origin)
+        obtain.of(visit, url.origin, authorised=True)
         settle.leave(visit, VisitEnding.ROBOTS_CHECK)
     except LeaseLost:
         settle.log_fenced(visit)

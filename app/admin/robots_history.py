@@ -21,7 +21,8 @@ from app.config import Settings
 from app.crawl.state.robots_book import RobotsBook
 from app.model import RequestKind
 from app.policy import backoff
-from app.policy.robots import FRESH_AT_LEAST_S, Robots, in_force_rules
+from app.policy.robots import FRESH_AT_LEAST_S, Robots, Verdict, Work, in_force_rules
+from app.policy.robots_match import SETTLE_STEPS
 from app.store import fetches, robots
 from app.store.fetches import Asked
 from app.store.robots import Copy
@@ -31,6 +32,7 @@ _EXACT = timedelta(milliseconds=1)  # docs/politeness.md, "Proof"
 _LONGEST = timedelta(minutes=10)  # that a request can last
 _HOUR_S = 3_600.0
 _LEAST_STEP_S = 0.01
+_STEPS = 100 * SETTLE_STEPS  # of judging the requests to one host: a minute, which ordinary files never take
 _PORTS = {"http": 80, "https": 443}
 _OF_HOST = frozenset({RequestKind.ROBOTS, RequestKind.TDMREP})
 
@@ -41,7 +43,7 @@ class Judged:
 
     of_host   those for robots.txt and tdmrep.json, which serve every crawl and count as no crawl's
     repeated  too many for robots.txt in an hour
-    unjudged  no copy of their time is kept
+    unjudged  no copy of their time is kept, or it is too costly to judge them by
     """
 
     of_host: int = 0
@@ -103,7 +105,7 @@ def _judge(
 
     asked: those for robots.txt first.   begins: of the log.   most: requests for one robots.txt in an hour
     """
-    found = Judged()
+    found, work = Judged(), Work(_STEPS)
     latest: dict[_Place, deque[datetime]] = defaultdict(lambda: deque(maxlen=most))
     asked_first: dict[_Place, datetime] = {}
     for place, timeline in timelines.items():
@@ -120,10 +122,9 @@ def _judge(
                 before.append(row.started_at)
         elif place in asked_first and row.started_at >= asked_first[place]:
             rules = timelines[place].at(row.started_at) if place in timelines else None
-            if rules is None:
-                found.unjudged += 1
-            elif not rules.allowed(target):
-                found.disallowed += 1
+            verdict = Verdict.TOO_COSTLY if rules is None else rules.verdict_of(target, work)
+            found.unjudged += verdict is Verdict.TOO_COSTLY
+            found.disallowed += verdict is Verdict.DISALLOWED
     return found
 
 

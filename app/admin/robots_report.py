@@ -31,6 +31,7 @@ class Ruling:
     phase         what is in force (rules, copy, allow_all, disallow_all);   phase_until: unless the file is fetched
                   before
     rule, line    the line that decided; None when none did
+    is_too_costly  the file's patterns are too much work for the URL, which is not fetched
     failures      times in a row that it was out of reach;   failures_most: with so many, a crawl that ends gives it up
     has_copy      the file was fetched once;   copied_at: when its content was
     visit_time    hours (UTC) in which the site wants visits;   opens_at: when they begin, None within them
@@ -52,6 +53,7 @@ class Ruling:
     group: str | None = None
     rule: str | None = None
     line: int | None = None
+    is_too_costly: bool = False
     crawl_delay_s: float | None = None
     visit_time: str | None = None
     opens_at: datetime | None = None
@@ -124,6 +126,8 @@ class Ruling:
         return self.detail or str(self.status)
 
     def _by_the_file(self) -> str:
+        if self.is_too_costly:
+            return f"too_costly: the patterns of group {self.group} are too much work for this URL; nobody knows"
         if self.rule is not None:
             return f"line {self.line}, {self.rule} (group {self.group})"
         return f"no line of group {self.group} applies to it" if self.group else "no group applies to us"
@@ -179,6 +183,7 @@ def _by(row: Stored, url: Url, settings: Settings) -> Ruling:
         group=decision.group,
         rule=decision.rule if by_the_file else None,
         line=decision.line,
+        is_too_costly=decision.is_too_costly,
         crawl_delay_s=row.crawl_delay_s,
         visit_time=str(rules.visit_time) if rules.visit_time else None,
         opens_at=row.now + timedelta(seconds=away_s) if away_s else None,

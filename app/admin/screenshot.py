@@ -31,6 +31,7 @@ from app.crawl.state.worker import Worker
 from app.errors import ArchiveMissing, InputError, SegmentElsewhere, ServiceError
 from app.model import Capture, CaptureKind, Refusal, Url
 from app.model.render import RenderEnding, RenderRefusal
+from app.policy import media_type
 from app.policy.scope import judge
 from app.render import elsewhere
 from app.render.fields import asking
@@ -131,8 +132,10 @@ def _kept(engine: Engine, settings: Settings, url: Url, *, crawl: str | None, at
     if capture.kind == CaptureKind.RENDERED:
         opened = PlainResponse(url=answer.at or capture.url, status=answer.status, headers=AS_IT_IS, body=answer.body)
         return _Kept(find_crawl(engine, found.crawl), opened, capture)
-    kind = answer.header("content-type") or capture.content_type or "text/html"
-    if capture.kind != CaptureKind.PAGE or "html" not in kind.lower():
+    kind = answer.header("content-type") or capture.content_type
+    essence = media_type.of(kind, answer.body)
+    kind = kind or essence
+    if capture.kind != CaptureKind.PAGE or not media_type.is_html(essence):
         raise InputError(url.text, f"is not an HTML page in the archive, but {capture.kind} of {kind}")
     headers = {name: value for name in KEPT_HEADERS if (value := answer.header(name)) is not None}
     opened = PlainResponse(

@@ -4,6 +4,7 @@ A file is CSV if its name or `column` says so, if its first line is a header tha
 line has tabs or begins with a quote. Any other file is a list: a comma is a part of its URL.
 """
 
+import codecs
 import csv
 import re
 from collections.abc import Iterable, Iterator
@@ -16,7 +17,20 @@ HEADERS = frozenset(
     {"url", "urls", "uri", "link", "links", "href", "loc", "address", "website", "page", "seed", "host", "domain"}
 )
 SUFFIXES = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+# The longer first: that of UTF-32 begins like that of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+MARK_BYTES = 4
 _NAME = re.compile(r"[^\W\d][\w -]{0,60}")
+
+
+def encoding(start: bytes) -> str:
+    """The encoding of a file that begins so: what its byte order mark says, else UTF-8."""
+    return next((name for mark, name in _MARKS if start.startswith(mark)), "utf-8")
 
 
 def seeds(lines: Iterable[str], *, suffix: str = "", column: str | None = None) -> Iterator[tuple[int, str]]:

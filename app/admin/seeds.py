@@ -14,7 +14,7 @@ from app.crawl.state.canon import make_canon
 from app.crawl.state.setup import make_resolver
 from app.errors import InputError
 from app.model import Refusal, RequestKind, Url
-from app.net.address import Guard, is_public, make_guard
+from app.net.address import NO_CONTACT, Guard, make_guard
 from app.net.dns import DnsFailed, Resolver, ResolverLimits
 from app.policy import scope
 from app.policy.bare import bare_host
@@ -160,9 +160,12 @@ def check(settings: Settings, seeds: Read) -> list[str]:
     return [str(problem) for problem in problems]
 
 
-def out_of_reach(settings: Settings, urls: Sequence[Url]) -> list[InputError]:
-    """The problem of each URL whose host cannot or may not be contacted from here now."""
-    resolver, guard = make_resolver(settings), make_guard(settings.networks)
+def out_of_reach(settings: Settings, urls: Sequence[Url], resolver: Resolver | None = None) -> list[InputError]:
+    """The problem of each URL whose host cannot or may not be contacted from here now.
+
+    resolver: None: the system's
+    """
+    resolver, guard = resolver or make_resolver(settings), make_guard(settings.networks)
     with ThreadPoolExecutor(LOOKUPS) as pool:  # one after the other, a thousand names would take a minute
         found = pool.map(lambda url: _contactable(url, settings, resolver, guard), urls)
         return [problem for problem in found if problem is not None]
@@ -174,20 +177,19 @@ def _contactable(url: Url, settings: Settings, resolver: Resolver, guard: Guard)
         addresses = resolver.resolve(url.host, url.origin.port, RESOLVE_S)
     except DnsFailed as error:
         return InputError(f"host {url.host}", f"its name does not resolve ({error}); check the spelling")
-    for address in addresses:
-        why = guard.why(address)
-        if why is not None:
-            return InputError(
-                f"host {url.host}",
-                f"its address {address} is not public ({why}); "
-                f"to crawl it, set TIPTOE_ALLOW_NETWORKS={address}/{_bits(address)}",
-            )
-        if settings.contact is None and is_public(address):
-            return InputError(
-                "no contact",
-                f"{url.host} is a public host; name a contact by --contact you@example.org or TIPTOE_CONTACT",
-            )
-    return None
+    allowed, blocked = guard.sort_out(addresses, require_contact=settings.contact is None)
+    if allowed:
+        return None
+    address, why = blocked[0]
+    if why == NO_CONTACT:
+        return InputError(
+            "no contact", f"{url.host} is a public host; name a contact by --contact you@example.org or TIPTOE_CONTACT"
+        )
+    return InputError(
+        f"host {url.host}",
+        f"its address {address} is not public ({why}); "
+        f"to crawl it, set TIPTOE_ALLOW_NETWORKS={address}/{_bits(address)}",
+    )
 
 
 def _bits(address: str) -> int:

@@ -137,6 +137,8 @@ def _refused(url: Row, host: Row) -> str:
             )
         case Cause.ROBOTS:
             return f"robots.txt to allow it; it was refused because of {why}"
+        case Cause.TOO_COSTLY:
+            return f"robots.txt to change; its patterns with stars are too much work for this URL ({why})"
         case Cause.ROBOTS_OUT_OF_REACH:
             return f"robots.txt to come within reach; it was refused because of {why}"
         case _:

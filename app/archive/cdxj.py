@@ -12,6 +12,8 @@ from urllib.parse import unquote_to_bytes
 
 import orjson
 
+from app.policy import media_type as types
+
 _WWW = re.compile(r"www\d*\.")
 _SLASHES = re.compile("/{2,}")
 _SESSIONS = (
@@ -60,7 +62,7 @@ def offset(line: bytes) -> int:
 
 
 def media_type(content_type: str | None) -> str:
-    return (content_type or "").partition(";")[0].strip().lower() or "unk"
+    return types.declared(content_type) or "unk"
 
 
 def key(url: str) -> str:

@@ -1,10 +1,12 @@
 """An answer that is to be archived, and its records: the response or a revisit, the request, and what we decided. Pure.
 
-The answer stands in its record as it was received: its header as it came, its body with its content-coding. Its
-transfer-coding is undone, so the field that names it is renamed; a reader would undo it again. A payload that the
-archive holds already is not stored twice: a revisit record names the capture that has it.
+The answer stands in its record as it was received: its header as it came, but with CR LF where a line ended in LF,
+its body with its content-coding. Its transfer-coding is undone, so the field that names it is renamed; a reader would
+undo it again. A payload that the archive holds already is not stored twice: a revisit record names the capture that has
+it.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +22,7 @@ NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 SAME_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 RENAMED = b"X-Archive-Orig-"
 _TRANSFER_CODING = b"transfer-encoding"
+_BLANK = re.compile(rb"\n[ \t\r\v\f]+\r\n")
 _BARE_304 = 304
 
 
@@ -159,8 +162,12 @@ def _named(kind: str, id: str, recording: Recording) -> list[tuple[str, str]]:
 
 
 def _head(reply: Reply) -> bytes:
-    """The header as it came, but for the transfer-coding, which is undone."""
+    """The header as it came, but for the transfer-coding, which is undone, and for what readers of WARC differ over:
+    where it ends. Its lines end in CR LF, and only the last one is blank."""
     head = reply.head
+    if head.count(b"\n") != head.count(b"\r\n") or _BLANK.search(head):
+        lines = [line.rstrip(b"\r") for line in head.split(b"\n")]
+        head = b"\r\n".join([*filter(bytes.strip, lines), b"", b""])
     if _TRANSFER_CODING not in head.lower():
         return head
     lines = head.splitlines(keepends=True)

@@ -14,7 +14,7 @@ from typing import BinaryIO
 from app.archive import cdxj, record
 from app.archive.cdxj import IndexEntry
 
-HEAD_BYTES = 256 * 1024  # the WARC header and the HTTP header after it: at most 64 KiB each, and the URL
+HEAD_BYTES = 512 * 1024  # the WARC header, at most 64 KiB, the URL, and the HTTP header after it, at most 320 KiB
 _END = re.compile(rb"\r?\n\r?\n")
 _END_OF_RECORD = b"\r\n\r\n"
 

@@ -6,6 +6,9 @@ unread messages, where the broker reports them. A broker that is away makes it f
 
 After a failover or a restore the rows may be older than the last write (`app.store.lineage`). The first dispatch after
 it fences all visits, and makes every host wait until all earlier leases are over, plus its delay.
+
+When the database's clock was set (`app.store.clocks`), leases and delays would end early or late: the first dispatch
+that sees it moves them by as much, and claims nothing.
 """
 
 import math
@@ -20,7 +23,7 @@ from sqlalchemy import Connection, Engine
 
 from app.config import Settings
 from app.policy.offers import Plan, most, plan
-from app.store import db, hosts, lineage, offers
+from app.store import clocks, db, hosts, lineage, offers
 from app.store.host_rows import Offer
 
 _log = structlog.get_logger()
@@ -86,6 +89,9 @@ def dispatch(
         if lineage.has_changed(tx):
             _hold(tx, settings)
             return 0
+        if (step := clocks.look(tx)) is not None:
+            _move(tx, settings, step)
+            return 0
         wanted = _plan(tx, settings, waiting, rng)
         began, since = marks.begin()
         found = _claim(tx, settings, wanted, since)
@@ -124,6 +130,15 @@ def _claim(tx: Connection, settings: Settings, wanted: Plan, since: Mapping[str,
 
 def _hold(tx: Connection, settings: Settings) -> None:
     if lineage.move(tx):
-        gap_s = max(settings.address_gap_s, settings.domain_gap_s, *(gap_s for _, gap_s in settings.fronts), 0.0)
-        held = lineage.hold(tx, lease_s=settings.lease_s, gap_s=gap_s)
+        held = lineage.hold(tx, lease_s=settings.lease_s, gap_s=_longest_gap_s(settings))
         _log.warning("lineage.changed", hosts=held, held_s=settings.lease_s)
+
+
+def _move(tx: Connection, settings: Settings, step: clocks.ClockStep) -> None:
+    moved = clocks.accept(tx, step, lease_s=settings.lease_s, gap_s=_longest_gap_s(settings))
+    if moved is not None:
+        _log.warning("clock.stepped", hosts=moved, by_s=round(step.by_s, 1))
+
+
+def _longest_gap_s(settings: Settings) -> float:
+    return max(settings.address_gap_s, settings.domain_gap_s, *(gap_s for _, gap_s in settings.fronts), 0.0)

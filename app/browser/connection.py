@@ -17,6 +17,8 @@ from typing import Any, Final
 
 import orjson
 
+from app.words import scalar
+
 MESSAGE_BYTES_MOST: Final = 256 * 1024**2
 NOISE_MOST: Final = 200  # of each: a page may log in an endless loop
 NOISE_BYTES_MOST: Final = 64 * 1024  # of one message: what a page logs may have any length, and 200 of them queue here
@@ -35,7 +37,7 @@ _NOISE: Final = frozenset(
 )
 NOISY: Final = "Tiptoe.noisy"  # our own event, after `NOISE_MOST` of one kind
 _METHOD: Final = b'{"method":"'
-_HALVES: Final = re.compile("[\ud800-\udfff]")  # of surrogate pairs
+_ESCAPED_NUL: Final = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 Message = dict[str, Any]
 
 
@@ -123,10 +125,13 @@ class DevToolsPipe:
 
 
 def _parsed(message: bytes) -> Message:
-    """Parse a message. Half a surrogate pair, which scripts make where they cut an emoji in two, becomes U+FFFD."""
+    """Parse a message. NUL, and half a surrogate pair, which scripts make where they cut an emoji in two, become
+    U+FFFD.
+    """
+    if rb"\u0000" in message:
+        message = _ESCAPED_NUL.sub(rb"\1\\ufffd", message)
     try:
         found: Message = orjson.loads(message)
     except orjson.JSONDecodeError:
-        whole = json.dumps(json.loads(message), ensure_ascii=False)
-        found = orjson.loads(_HALVES.sub("\ufffd", whole))
+        found = orjson.loads(scalar(json.dumps(json.loads(message), ensure_ascii=False)))
     return found

@@ -20,7 +20,7 @@ class Held(Enum):
     OWN = "own"  # the page's document: answered from the plain response
     ELSEWHERE = "elsewhere"  # a script wants another document in its place
     INSIDE = "inside"  # no request at all: data:, blob:, about:
-    PREFLIGHT = "preflight"  # answered here: no credentials are sent that it could protect
+    PREFLIGHT = "preflight"  # answered here: to another origin no credentials are sent that it could protect
 
 
 Judged = SubRequest | RenderRefusal | Held
@@ -81,11 +81,24 @@ PRIORITIES: Final[Mapping[ResourceKind, int]] = {
 }
 
 
-def judge(held: Mapping[str, Any], *, main_frame: str, has_document: bool, frame_url: str) -> Judged:
+def origin_of(url: str) -> str:
+    """The origin of a URL as a browser writes it."""
+    return "/".join(url.split("/", 3)[:3])
+
+
+def judge(
+    held: Mapping[str, Any],
+    *,
+    main_frame: str,
+    has_document: bool,
+    frame_url: str,
+    guarded: frozenset[str] = frozenset(),
+) -> Judged:
     """Judge the parameters of `Fetch.requestPaused`.
 
     has_document  the page's own document was answered before
     frame_url     the document that asks, as far as it is known
+    guarded       origins that the operator has credentials for
     """
     request, kind = held["request"], _KINDS.get(held["resourceType"], ResourceKind.OTHER)
     headers = {name.lower(): value for name, value in request["headers"].items()}
@@ -101,7 +114,7 @@ def judge(held: Mapping[str, Any], *, main_frame: str, has_document: bool, frame
     if refused := _refused_by_kind(kind, scheme, headers):
         return refused
     if request["method"] == "OPTIONS" and "access-control-request-method" in headers:
-        return Held.PREFLIGHT
+        return RenderRefusal.CREDENTIALS if origin_of(request["url"]) in guarded else Held.PREFLIGHT
     body = _body(request)
     if body is None:
         return RenderRefusal.BYTES

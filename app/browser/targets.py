@@ -15,6 +15,7 @@ from app.model.render import RenderRefusal
 
 WORLD: Final = "tiptoe"
 REPORT: Final = "__tiptoe_report"
+UNKNOWN: Final = "about:unknown"  # a document that asks, of which we were not told
 ROUTES_MOST: Final = 200
 ERRORS_MOST: Final = 20
 ERROR_CHARS: Final = 300
@@ -67,6 +68,7 @@ class Targets:
             "Fetch.requestPaused": self._held,
             "Runtime.executionContextCreated": self._world_made,
             "Runtime.executionContextsCleared": self._cleared,
+            "Page.frameAttached": self._frame_made,
             "Page.frameNavigated": self._frame,
             "Page.navigatedWithinDocument": self._routed,
             "Page.javascriptDialogOpening": self._dialog,
@@ -144,7 +146,11 @@ class Targets:
         self.worlds = {key: context for key, context in self.worlds.items() if key[0] != params["sessionId"]}
 
     def _held(self, params: Mapping[str, Any], session: str) -> None:
-        self._traffic.hold(params, session, self._frames.get(params["frameId"], ""))
+        self._traffic.hold(params, session, self._frames.get(params["frameId"], UNKNOWN))
+
+    def _frame_made(self, params: Mapping[str, Any], _: str) -> None:
+        """Take a new frame for its parent, which asks for its document."""
+        self._frames[params["frameId"]] = self._frames.get(params["parentFrameId"], UNKNOWN)
 
     def _world_made(self, params: Mapping[str, Any], session: str) -> None:
         context = params["context"]

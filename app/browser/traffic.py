@@ -12,12 +12,13 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urldefrag
 
 from app.browser.channel import PageChannel
-from app.browser.requests import PRIORITIES, Held, handed_on, judge, preflight
+from app.browser.requests import PRIORITIES, Held, handed_on, judge, origin_of, preflight
 from app.browser.values import ASKS_MOST, Answer, Ask, Bounds, PlainResponse, Refused, SubRequest
 from app.model.render import RenderRefusal
 
 REFUSED_MOST: Final = 2_000  # a page that goes on asking after so many refusals is not waited for
 RELOADS_MOST: Final = 1
+REDIRECTED: Final = "about:redirected"  # in place of the document that asks, after a redirect of another origin
 PHRASE: Final = "-"  # without one Chromium takes no status that it does not know, such as 299 or 520
 _LAST: Final = 9  # the priority of kinds without one
 
@@ -48,6 +49,7 @@ class Traffic:
         self._flying: dict[int, _Ticket] = {}
         self._has_document = self._is_over = False
         self._reloads = 0
+        self._strayed: set[str] = set()  # requests to another origin than the one that asks, and where they lead
         self.main_frame = ""
         self.refused: Counter[RenderRefusal] = Counter()
         self.asked = self.answered = self.body_bytes = 0
@@ -71,8 +73,16 @@ class Traffic:
     def hold(self, held: Mapping[str, Any], session: str, frame_url: str) -> None:
         """Take a held request over: `Fetch.requestPaused`."""
         self.changed_at = time.monotonic()
-        judged = judge(held, main_frame=self.main_frame, has_document=self._has_document, frame_url=frame_url)
         held_id: str = held["requestId"]
+        if held.get("redirectedRequestId") in self._strayed:
+            frame_url = REDIRECTED
+        judged = judge(
+            held,
+            main_frame=self.main_frame,
+            has_document=self._has_document,
+            frame_url=frame_url,
+            guarded=self._plain.guarded,
+        )
         if judged is Held.INSIDE:
             self._channel.send("Fetch.continueRequest", session, requestId=held_id)
         elif judged is Held.PREFLIGHT:
@@ -83,6 +93,8 @@ class Traffic:
             self.navigated_to = self.navigated_to or held["request"]["url"]
             self._fail(session, held_id, "Aborted")  # the page stays as it is
         elif isinstance(judged, SubRequest):
+            if origin_of(judged.url) != origin_of(frame_url):
+                self._strayed.add(held_id)
             self._admit(judged, session, held_id)
         else:
             self.refused[judged] += 1

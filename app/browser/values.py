@@ -32,7 +32,8 @@ class SubRequest:
     headers        by lower-case names; cookies are never among them
     body           of a POST, b"" otherwise
     is_navigation  an iframe's document; the page's own is never asked for
-    frame_url      URL of the document that asks
+    frame_url      URL of the document that asks; of another scheme where that is unknown, or a redirect of another
+                   origin came between; "": the page's own
     """
 
     url: str
@@ -75,12 +76,14 @@ class PlainResponse:
     url      final URL, absolute
     headers  by lower-case names
     body     decoded
+    guarded  origins that the operator has credentials for: another origin's preflight is refused
     """
 
     url: str
     status: int
     headers: Mapping[str, str]
     body: bytes
+    guarded: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,7 @@ class Summary:
     failed     hosts with the most requests that brought no page, and how many
     links      reasons why links were refused, and how many
     redirects  folders that came into the scope
+    elsewhere  pages of other sites that seeds redirect to, which were fetched alone
     refused    URLs that were admitted, and refused since
     unopened   of pages that wait for a browser: how many, and why; none: none waits
     paused     hosts that an operator paused, with URLs queued; one more than is told of
@@ -41,6 +42,7 @@ class Summary:
     failed: Sequence[tuple[str, int]] = ()
     links: Sequence[tuple[str, int]] = ()
     redirects: Sequence[str] = ()
+    elsewhere: Sequence[str] = ()
     refused: "Sequence[RefusedUrls]" = ()
     unopened: Sequence[str] = ()
     paused: Sequence[str] = ()
@@ -82,6 +84,11 @@ def lines(
         yield from (f"  {folder}" for folder in redirects[:MOST_TOLD])
         if len(redirects) > MOST_TOLD:
             yield f"  and {counted(len(redirects) - MOST_TOLD, 'other')}"
+    if summary.elsewhere:
+        yield "fetched alone, because seeds redirect to another site; to crawl that site:"
+        yield from (f"  {command} crawl {shlex.quote(url)}" for url in summary.elsewhere[:MOST_TOLD])
+        if len(summary.elsewhere) > MOST_TOLD:
+            yield f"  and {counted(len(summary.elsewhere) - MOST_TOLD, 'other')}"
     if summary.uncompared:
         yield f"{counted(summary.uncompared, 'page')} yet to be compared with others: run the same command again"
     yield from resume

@@ -254,18 +254,19 @@ def _now(engine: "Engine") -> "datetime":
 def _summary(engine: "Engine", crawl: "Crawl", since: "datetime", *, may_be_uncompared: bool) -> closing.Summary:
     from app.admin import rendering
     from app.admin.duplicates import MOST_WAITING
-    from app.admin.report import why_nothing
+    from app.admin.report import led_away, why_nothing
     from app.store import crawls, db, hosts, near, suppressions, urls
 
     with db.transaction(engine) as tx:
-        totals = crawls.totals(tx, crawl.id)
+        totals, now = crawls.totals(tx, crawl.id), crawls.by_id(tx, crawl.id)
         return closing.Summary(
             totals=totals,
             brought=crawls.brought(tx, crawl.id, since=since),
             failed=crawls.failed_by_host(tx, crawl.id, n=closing.MOST_TOLD),
             links=[(row["reason"], row["links"]) for row in suppressions.reasons(tx, crawl.id)],
             unopened=rendering.waiting(tx, crawl.id, crawl.render, is_paused=totals.state == "paused"),
-            redirects=crawls.by_id(tx, crawl.id).scope_redirects,
+            redirects=now.scope_redirects,
+            elsewhere=led_away(tx, now),
             refused=urls.refused(tx, crawl.id),
             paused=hosts.paused_of(tx, crawl_id=crawl.id, n=closing.MOST_TOLD + 1),
             uncompared=near.waiting(tx, crawl_id=crawl.id, most=MOST_WAITING) if may_be_uncompared else 0,

@@ -1,5 +1,6 @@
 """`tiptoe seed`: adds and lists the URLs that a crawl starts from. Adding the first seeds makes the crawl."""
 
+import io
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -155,25 +156,35 @@ def _outcome(added: "Added") -> str:
 
 @contextmanager
 def _lines(file: str) -> Iterator[Iterable[str]]:
-    """Lines of a file.
+    """Lines of a file in UTF-8, or in what its byte order mark says.
 
-    Bytes that are no UTF-8 spoil their line, not the file. Raises InputError if it cannot be read.
+    Bytes that are neither spoil their line, not the file. Raises InputError if it cannot be read.
     """
     from app.errors import InputError
 
     if file == "-":
-        sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]  # stdin is a TextIOWrapper
-        yield sys.stdin
+        stdin = io.BufferedReader(sys.stdin.buffer)  # type: ignore[arg-type]  # anything with `readinto`
+        lines = _decoded(stdin)
+        yield lines
+        lines.detach()
+        stdin.detach()  # else it would be closed with them
         return
     try:
-        opened = Path(file).open(encoding="utf-8", errors="replace", newline="")  # noqa: SIM115  # the reader closes it
+        opened = Path(file).open("rb")  # noqa: SIM115  # the reader closes it
     except OSError as error:
         raise InputError(
             f"seed file {file!r}",
             f"{(error.strerror or 'cannot be read').lower()}; name a readable file, or - for standard input",
         ) from error
-    with opened:
-        yield opened
+    with opened, _decoded(opened) as lines:
+        yield lines
+
+
+def _decoded(opened: io.BufferedReader) -> io.TextIOWrapper:
+    from app.admin import seed_file
+
+    encoding = seed_file.encoding(opened.peek(seed_file.MARK_BYTES))
+    return io.TextIOWrapper(opened, encoding=encoding, errors="replace", newline="")
 
 
 def _counted(lines: Iterable[str]) -> Iterator[str]:

@@ -1,6 +1,8 @@
-"""`tiptoe web`: the dashboard, in the foreground until Ctrl-C; and users for it."""
+"""`tiptoe web`: the dashboard, in the foreground until Ctrl-C; a URL for one that runs; and users for it."""
 
+import os
 import secrets
+import stat
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,20 +26,21 @@ def web(
     role: Annotated[str, typer.Option(metavar="read|steer", help="What a new user may do.")] = "steer",
     as_json: AsJson = False,
 ) -> None:
-    """Serve the dashboard: look at crawls and steer them in a browser, until Ctrl-C."""
+    """Serve the dashboard until Ctrl-C: look at crawls, steer them in a browser. Where it runs, print a new URL."""
     if new_user is not None:
         _new_user(new_user, role, as_json)
         return
+    from app.config import load
     from app.local import dashboard
     from app.local.children import interruptible
 
+    if dashboard.is_served(settings := load()):
+        done(dashboard.invite(settings), as_json=as_json, url=dashboard.address(settings))
+        return
     with interruptible(), open_database(May.CREATE) as (settings, _):
-        assert settings.database_url is not None
         check(settings)
         try:
-            code = dashboard.run(
-                settings.database_url, settings.broker_url, started=lambda: tell(settings, as_json=as_json)
-            )
+            code = dashboard.run(settings, started=lambda: tell(settings, as_json=as_json))
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
     raise typer.Exit(code)
@@ -52,12 +55,26 @@ def check(settings: "Settings") -> None:
 
 
 def tell(settings: "Settings", *, as_json: bool = False) -> None:
-    """Name the place where it is served."""
+    """Name the place where it is served, to a person with the token that opens it once."""
     from app.local import dashboard
 
     if as_json:
         show_json({"url": dashboard.address(settings)})
+    if not as_json and _is_private():
+        say(f"dashboard: {dashboard.invite(settings)}")
+        return
     say(f"dashboard: {dashboard.address(settings)}")
+    if dashboard.is_by_token(settings):
+        say("`tiptoe web` prints the URL that opens it")
+
+
+def _is_private() -> bool:
+    """Whether a person or a program reads standard error now: neither a file nor the journal's socket keeps a token."""
+    try:
+        mode = os.fstat(sys.stderr.fileno()).st_mode
+    except OSError:  # a stream of this process alone
+        return True
+    return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
 
 
 def _new_user(name: str, role: str, as_json: bool) -> None:

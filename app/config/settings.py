@@ -58,6 +58,10 @@ class Settings(SettingGroups, FromEnvironment):
         None,
         description="File with the Ed25519 private key that signs every request (Web Bot Auth); `tiptoe botauth keygen` makes one. Unset: nothing is signed.",
     )
+    accept_language: Annotated[str | None, AfterValidator(values.languages)] = Field(
+        None,
+        description="Accept-Language of every request, e.g. de,en;q=0.8; * for any. Unset: the field is not sent, and a site answers in its own language (RFC 9110 section 12.5.4).",
+    )
     signature_agent: Annotated[str | None, AfterValidator(values.origin)] = Field(
         None,
         validate_default=True,

@@ -12,6 +12,7 @@ MAY_BE_EMPTY = (
     "contact",
     "info_url",
     "purpose",
+    "accept_language",
     "signing_key",
     "credentials_file",
     "signature_agent",
@@ -152,3 +153,13 @@ def is_utf8(value: str) -> bool:
 
 
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(split)]
+
+
+_LANGUAGES = re.compile(r"\s*(?:\*|[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*)(?:\s*;\s*q=[01](?:\.[0-9]{0,3})?)?\s*")
+
+
+def languages(value: str | None) -> str | None:
+    """An Accept-Language (RFC 9110 section 12.5.4)."""
+    if value is not None and not all(_LANGUAGES.fullmatch(each) for each in value.split(",")):
+        raise ValueError("write languages as de,en;q=0.8, or * for any")
+    return value

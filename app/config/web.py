@@ -55,7 +55,7 @@ class WebSettings(BaseModel):
 
     web_listen: Annotated[str, AfterValidator(_place)] = Field(
         "127.0.0.1:8800",
-        description="Address and port of the dashboard. Anywhere but on loopback it wants a login.",
+        description="Address and port of the dashboard. Anywhere but on loopback it wants users or a proxy; there, without them, the token of the URL that `tiptoe web` prints.",
     )
     web_users: Annotated[Words, AfterValidator(_users)] = Field(
         (),

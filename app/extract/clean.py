@@ -1,7 +1,7 @@
-"""Drops halves of surrogate pairs from what a handler made of a page: neither JSON nor Postgres holds them.
+"""Replaces NUL and halves of surrogate pairs in what a handler made of a page: neither UTF-8 nor Postgres holds them.
 
-`json.loads` makes one of an escape such as `\\ud800`, which a page's JSON-LD may have anywhere. `app.store.border`
-does the same for what goes to Postgres; this is for what leaves a handler's process, before it is JSON.
+`json.loads` makes them of escapes such as `\\u0000` and `\\ud800`, which a page's JSON-LD may have anywhere. This is
+for what leaves a handler's process, before it is JSON; `app.store.border` looks through all that goes to Postgres.
 """
 
 import dataclasses
@@ -10,21 +10,24 @@ from typing import Any
 
 import orjson
 
+from app.words import scalar
+
 DEEPEST = 254  # of what orjson encodes
 
 
 def encoded(document: dict[str, Any]) -> bytes:
-    """The document as JSON; where that fails for its text, without the characters at fault. Raises JSONEncodeError."""
+    """The document as JSON; where its text holds such characters, with U+FFFD for them. Raises JSONEncodeError."""
     try:
-        return orjson.dumps(document)
+        whole = orjson.dumps(document)
     except orjson.JSONEncodeError:
         return orjson.dumps(clean(document))
+    return orjson.dumps(clean(document)) if rb"\u0000" in whole else whole
 
 
 def clean(value: Any, depth: int = DEEPEST) -> Any:
     """A value whose text JSON can hold, at any depth; the same object where it can already."""
     if isinstance(value, str):
-        return _text(value)
+        return scalar(value)
     if depth == 0:
         return value
     if isinstance(value, Mapping):
@@ -44,11 +47,3 @@ def _fields(value: Any, depth: int) -> Any:
     held = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     found = {name: clean(each, depth - 1) for name, each in held.items() if not name.startswith("_")}
     return value if all(held[name] is each for name, each in found.items()) else found
-
-
-def _text(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "ignore").decode()
-    return text

@@ -46,10 +46,11 @@ def _fitted(values: dict[str, Any], model: type | None) -> dict[str, Any]:
     if model is not None:
         values = _checked(values, model)
     try:
-        fitted: dict[str, Any] = orjson.loads(orjson.dumps(values, default=_plain))
+        dumped = orjson.dumps(values, default=_plain)
     except (orjson.JSONEncodeError, RecursionError) as error:
         raise Misfit(f"yielded an item that JSON cannot hold: {_why_not(values, error)}") from None
-    return fitted
+    fitted: dict[str, Any] = orjson.loads(dumped)
+    return clean(fitted) if rb"\u0000" in dumped else fitted
 
 
 def _dumped(item: Any) -> Any:

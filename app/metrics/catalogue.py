@@ -41,6 +41,11 @@ PROCESS = (
         ("violation",),
     ),
     MetricSpec("tiptoe_fenced_fetches_total", _C, "Requests of visits that had lost their lease."),
+    MetricSpec(
+        "tiptoe_mixed_names_total",
+        _C,
+        "Connections to names of which some addresses may not be contacted: those are dropped.",
+    ),
     MetricSpec("tiptoe_visits_ended_total", _C, "Visits that ended, by ending.", ("ending",)),
     MetricSpec("tiptoe_settle_seconds", _H, "Seconds of a settle: one transaction, of one or more visits."),
     MetricSpec("tiptoe_dispatch_seconds", _H, "Seconds of a dispatch: hosts claimed and offered."),

@@ -52,6 +52,7 @@ class Counts:
     failures       requests without a complete answer, by cause
     violations     requests that started too soon after the one before to their host, in the same visit
     fenced         requests of visits that had lost their lease
+    mixed_names    connections to names of which some addresses may not be contacted
     visits         that ended, by ending
     renders        by state and ending;   render_requests: by verdict;   render_refused: by reason
     dispatched     hosts offered
@@ -68,6 +69,7 @@ class Counts:
     pages: int = 0
     received_bytes: int = 0
     fenced: int = 0
+    mixed_names: int = 0
     dispatched: int = 0
     dispatched_at: float | None = None
     fetch_s: Buckets = field(default_factory=lambda: Buckets(FETCH_S))
@@ -104,6 +106,10 @@ class Counts:
             self._ends.pop(batch.visit_id, None)
             self.fenced += sum(fetch["outcome"] != Outcome.UNSENT for fetch in batch.fetches)
             self.visits[batch.ending or ""] += 1
+
+    def mixed_name(self) -> None:
+        with self.lock:
+            self.mixed_names += 1
 
     def dispatch_ended(self, hosts: int, *, took_s: float) -> None:
         with self.lock:

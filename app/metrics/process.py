@@ -23,6 +23,7 @@ def values(counts: Counts, check_archive: Callable[[], None] | None, in_hand: In
             "tiptoe_first_byte_seconds": counts.first_byte_s.copy(),
             "tiptoe_politeness_violations_total": dict(counts.violations),
             "tiptoe_fenced_fetches_total": counts.fenced,
+            "tiptoe_mixed_names_total": counts.mixed_names,
             "tiptoe_visits_ended_total": dict(counts.visits),
             "tiptoe_renders_total": dict(counts.renders),
             "tiptoe_render_seconds": counts.render_s.copy(),

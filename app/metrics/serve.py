@@ -3,12 +3,15 @@
     /metrics   the figures
     /healthz   ok, as long as a thread of the process answers
 
-It asks for no login: it listens to loopback unless told otherwise (TIPTOE_METRICS).
+It asks for no login: it listens to loopback unless told otherwise (TIPTOE_METRICS). So it waits for few heads, and not
+for long (`app.runtime.slow_clients`): each costs a thread.
 """
 
 import ipaddress
 import socket
+import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from socketserver import ThreadingMixIn
@@ -20,11 +23,12 @@ import structlog
 from app.errors import TiptoeError
 from app.metrics import process
 from app.metrics.counts import Counts
+from app.runtime.slow_clients import SlowClients
 from app.store import fleet
 
 _log = structlog.get_logger()
 Page = tuple[str, bytes]  # content type, body
-SLOW_S = 10.0  # a client that sends nothing is not waited for
+SLOW_S = 10.0  # a client that takes nothing of its answer is not waited for
 
 
 class Served(NamedTuple):
@@ -53,7 +57,13 @@ def serve(
     return Served(address, port, fleet.session_name(role, "*" if everywhere else address, port))
 
 
-def serve_pages(listen: str, pages: Mapping[str, Callable[[], Page]], *, role: str) -> tuple[str, int] | None:
+def serve_pages(
+    listen: str,
+    pages: Mapping[str, Callable[[], Page]],
+    *,
+    role: str,
+    clients: SlowClients[socket.socket] | None = None,
+) -> tuple[str, int] | None:
     """Serve pages by their paths from now on, in threads. Returns where; None, and a line in the log: nowhere."""
     address, port = split(listen)
     all_pages = {"/healthz": _ok, **pages}
@@ -61,6 +71,7 @@ def serve_pages(listen: str, pages: Mapping[str, Callable[[], Page]], *, role: s
     for candidate in dict.fromkeys([port, 0]):
         with suppress(OSError):
             server = make_server(address, candidate, lambda e, start: _answer(all_pages, e, start), kind, _QuietHandler)
+            server.clients = clients or server.clients
             threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
             _log.info("metrics.served", address=address, port=server.server_port, role=role)
             return address, server.server_port
@@ -76,6 +87,30 @@ def split(listen: str) -> tuple[str, int]:
 
 class _PageServer(ThreadingMixIn, WSGIServer):
     daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, *given: Any) -> None:
+        self.clients: SlowClients[socket.socket] = SlowClients()
+        super().__init__(*given)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self.clients.wait(request, client_address[0], time.monotonic(), self.clients.head_s)
+        super().process_request(request, client_address)
+
+    def service_actions(self) -> None:
+        """Close slow clients, after each connection and twice a second."""
+        for each in self.clients.due(time.monotonic()):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)  # its thread reads the end, and closes it
+
+    def shutdown_request(self, request: Any) -> None:
+        self.clients.forget(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a client that went, or was too slow."""
+        if not isinstance(sys.exception(), OSError):
+            _log.exception("metrics.failed", path="")
 
 
 class _V6(_PageServer):
@@ -84,6 +119,11 @@ class _V6(_PageServer):
 
 class _QuietHandler(WSGIRequestHandler):
     timeout = SLOW_S
+
+    def parse_request(self) -> bool:
+        """Whether a head has come. One that was cut ends like one, and is none."""
+        is_head = super().parse_request()
+        return self.server.clients.forget(self.connection) and is_head  # type: ignore[attr-defined]  # a _PageServer
 
     def log_message(self, format: str, *args: Any) -> None:
         """Log nothing: a scrape is no event."""

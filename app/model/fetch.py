@@ -1,5 +1,6 @@
 """One request and its result."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,6 +9,8 @@ from typing import BinaryIO, Final, NamedTuple, Protocol
 
 NOTED_CHARS: Final = 2_083  # as long as a URL may be
 VALIDATOR_CHARS: Final = 1_024  # real ones have under a hundred
+# RFC 9110 14.4
+_RANGE: Final = re.compile(r"\s*bytes\s+(\d{1,18})\s*-\s*(\d{1,18})\s*/\s*(\d{1,18})\s*", re.ASCII | re.IGNORECASE)
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -37,6 +40,8 @@ class Header(StrEnum):
     TDM_RESERVATION = "tdm-reservation"
     TDM_POLICY = "tdm-policy"
     LINK = "link"
+    REFRESH = "refresh"
+    CONTENT_RANGE = "content-range"
 
 
 class Gate(Protocol):
@@ -61,7 +66,8 @@ class Request(NamedTuple):
     last_modified   sent as If-Modified-Since, verbatim, when not None
     wanted_types    media types (lower-case, no parameters, "text/*" allowed) whose body is read; the body of any other
                     2xx type is not read and the connection is closed. None: read any type
-                    max_body_bytes  cap on decoded body bytes; the rest is not read and `Reply.truncated` is set
+    or_listing      a feed or a sitemap is read, too, whatever its type
+    max_body_bytes  cap on decoded body bytes; the rest is not read and `Reply.truncated` is set
     deadline_s      seconds from start to the last byte, DNS and connecting included
     sink            the decoded body of a 2xx is written there, and not kept in Reply.body
     keeps_coded     a body that has a content-coding is kept in Reply.coded as it was received, too
@@ -72,6 +78,7 @@ class Request(NamedTuple):
     method          GET; HEAD or POST for what a page asks for in a browser
     fields          further header fields, by their names as they are sent; those of our identity cannot be replaced
     content         the body of a POST
+    authorised      may carry the operator's credentials for its origin: the one who asks is entitled to them
     """
 
     url: str
@@ -79,6 +86,7 @@ class Request(NamedTuple):
     etag: str | None = None
     last_modified: str | None = None
     wanted_types: tuple[str, ...] | None = None
+    or_listing: bool = False
     max_body_bytes: int = 1024 * 1024
     deadline_s: float = 30.0
     sink: BinaryIO | None = None
@@ -90,6 +98,7 @@ class Request(NamedTuple):
     method: str = "GET"
     fields: Mapping[str, str] = _NO_HEADERS
     content: bytes = b""
+    authorised: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +201,18 @@ class Reply(NamedTuple):
 
     def header(self, name: str) -> str | None:
         return self.headers.get(name)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is a part of a document, which nobody asked for: a 206, unless its range is everything."""
+        if self.status != 206:
+            return False
+        found = _RANGE.fullmatch(self.headers.get(Header.CONTENT_RANGE, ""))
+        if found is None:
+            return True
+        first, last, length = map(int, found.groups())
+        is_whole = self.truncated or not self.body_read or self.wire_bytes == length
+        return not (first == 0 and last == length - 1 and is_whole)
 
     def noted(self, name: str) -> str | None:
         """A header for the record, cut to NOTED_CHARS: a header may have 64 KiB, and each answer leaves a row."""

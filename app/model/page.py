@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from app.model.shell import Evidence
 
@@ -41,6 +41,9 @@ class Page:
     links        in document order
     canonical    href of <link rel=canonical>, as written, or None
     title, description   white space folded, None when absent; at most 1,000 characters
+    headline     what stands over the page: an h1 that its titles share, else the title without the site's name
+    author       as JSON-LD, <meta> or a link name it
+    data         {"og": …, "meta": …, "json-ld": […]} without texts of articles; at most 16 KiB, then "cut" is true
     language     BCP 47 tag in lower case as declared (html lang, Content-Language), else None
     language_detected    ISO 639 code of the main text's language where none is declared, None where that is not clear
     published, modified  as the page says, None where it does not
@@ -56,6 +59,9 @@ class Page:
     links: tuple[Link, ...] = ()
     canonical: str | None = None
     title: str | None = None
+    headline: str | None = None
+    author: str | None = None
+    data: Mapping[str, Any] | None = None
     description: str | None = None
     language: str | None = None
     language_detected: str | None = None

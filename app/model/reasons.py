@@ -79,6 +79,7 @@ class Cause(StrEnum):
     """`urls.cause`: why a URL was refused or quarantined, or its page kept out of `pages`; `urls.detail` says more."""
 
     ROBOTS = "robots.txt"
+    TOO_COSTLY = "too_costly"  # robots.txt has so many patterns with stars that nobody knows what it says of this URL
     ROBOTS_OUT_OF_REACH = "robots.txt out of reach"
     ROBOTS_UNWRITABLE = "robots.txt cannot be written"
     NO_URL = "no URL of ours any more"
@@ -100,6 +101,7 @@ class Cause(StrEnum):
     NOINDEX = "kept out of pages: noindex"
     OPTED_OUT = "kept out of pages: it opts out of text and data mining"
     SITE_OPTED_OUT = "kept out of pages: its site opts out of text and data mining"
+    EMPTY = "kept out of pages: it has no body"
     OTHER = "other"  # in the words of an earlier version
 
 

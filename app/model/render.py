@@ -22,6 +22,7 @@ class RenderRefusal(StrEnum):
     PORT = "port"
     METHOD = "method"
     TRACKER = "tracker"
+    CREDENTIALS = "credentials"  # a preflight of another origin to one that the operator has credentials for
 
     REQUESTS = "requests"  # a bound of the page, as the next two
     BYTES = "bytes"

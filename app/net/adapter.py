@@ -18,7 +18,7 @@ import requests
 from requests.adapters import HTTPAdapter
 
 from app.net.address import make_guard
-from app.net.decode import Response
+from app.net.body import Response
 from app.net.dial import Dialler
 from app.net.dns import Resolver
 from app.net.exchange import Broken, Exchange, Origin

@@ -11,7 +11,9 @@ Does not resolve names and does not connect: `app.net.dial` asks here about ever
 """
 
 import ipaddress
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -71,6 +73,15 @@ _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 # Well-known NAT64 prefix (RFC 6052 2.1), v4-compatible (RFC 4291 2.5.5.1): the low 32 bits are IPv4.
 _EMBEDDING = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96"))
 
+NO_CONTACT = "is public and no contact is set; set TIPTOE_CONTACT to the mail address or page of whoever runs the crawl"
+
+
+class AddressesSorted(NamedTuple):
+    """The addresses of a name.   allowed: those that may be contacted;   blocked: the others, and why"""
+
+    allowed: list[str]
+    blocked: list[tuple[str, str]]
+
 
 class Guard:
     """Decides whether an address may be contacted. Thread-safe; answers are cached.
@@ -88,6 +99,22 @@ class Guard:
     def why(self, address: str) -> str | None:
         """The registry entry that forbids the address, None when it may be contacted."""
         return self._remembered(address)
+
+    def sort_out(self, addresses: Sequence[str], *, require_contact: bool) -> AddressesSorted:
+        """Sort the addresses of a name into those that may be contacted, in their order, and the others.
+
+        require_contact: no contact is set: public addresses are among the others (promise I1)
+        """
+        found = AddressesSorted([], [])
+        for address in addresses:
+            why = self.why(address)
+            if why is None and require_contact and is_public(address):
+                why = NO_CONTACT
+            if why is None:
+                found.allowed.append(address)
+            else:
+                found.blocked.append((address, why))
+        return found
 
     def _judge(self, address: str) -> str | None:
         parsed = _parse(address)

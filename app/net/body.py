@@ -1,19 +1,20 @@
 """Reads the body of a response, decoded and up to a limit, and reports whether it was complete.
 
-Decides how much is read, and which failure an incomplete body is. Decoding is urllib3's (`app.net.decode`).
+Decides how much is read, which failure an incomplete body is, and whether its connection may serve another request.
+http.client undoes the framing, `app.net.decode` the codings.
 """
 
+import http.client
 import tempfile
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import BinaryIO
-
-import urllib3
+from typing import Any, BinaryIO
 
 from app.model.fetch import Failure, Header, Request
-from app.net.decode import Response
+from app.net import decode
 from app.net.exchange import Broken
+from app.net.head import Head
+from app.policy import media_type
 
 CHUNK_BYTES = 64 * 1024
 SPOOL_BYTES = 1024 * 1024  # a coded body of a sink stays in memory up to here
@@ -37,28 +38,141 @@ class Body:
     detail: str = ""
 
 
+class Response:
+    """A response whose head is read, and no more.
+
+    fields   the header in the form of `Reply.headers`
+    head     the header as it arrived
+    tee      gets the body as it arrives, before it is decoded; None: nobody wants it
+    """
+
+    def __init__(self, head: Head, *, pool: Any, connection: Any) -> None:
+        self.status, self.fields, self.head = head.status, head.fields, head.octets
+        self.tee: Callable[[bytes], object] | None = None
+        self._source, self._pool, self._connection = head, pool, connection
+        self._exchange = connection.exchange
+        self._length = self._left = None if head.chunked else head.length  # None: the body says when it ends
+        self._wire_bytes = self._decoded_bytes = 0
+        self._is_in_step = True
+        self._decoders: decode.Decoders | None = None
+
+    def tell(self) -> int:
+        """The bytes of the body that were received."""
+        return self._wire_bytes
+
+    @property
+    def is_at_its_end(self) -> bool:
+        """Whether all of a body is read, and the connection was returned.
+
+        Finding the end by one more read costs as much as reading a small page."""
+        return self._left == 0 and self._decoders is None
+
+    @property
+    def is_decoded_whole(self) -> bool:
+        """Whether each compressed stream reached its end."""
+        return self._decoders is None or self._decoders.is_whole
+
+    def read1(self, most: int) -> bytes:
+        """Some of the body, decoded; nothing at its end. Raises Broken."""
+        if self._decoders is None and not self._wire_bytes and "content-encoding" in self.fields:
+            self._decoders = self._make_decoders()
+        data = self._receive(most) if self._decoders is None else self._decoders.read(most)
+        self._decoded_bytes += len(data)
+        if (not data or self.is_at_its_end) and self._connection is not None:
+            self._source.close()
+            if not self._is_in_step or (self._decoders is not None and self._decoders.has_surplus):
+                self._connection.close()
+            self._pool.idle.put(self._connection)
+            self._connection = None
+        return data
+
+    def close(self) -> None:
+        """Close the connection, unless it was returned."""
+        if self._connection is not None:
+            self._source.close()
+            self._connection.close()
+            self._connection = None
+
+    def _make_decoders(self) -> decode.Decoders | None:
+        names = decode.codings(self.fields["content-encoding"])
+        if not names or self._left == 0:
+            return None
+        # No decoder may get more than the whole exchange: the connection's bound, where the body is.
+        return decode.Decoders(names, self._receive, between=self._exchange.bytes_left, check=self._check)
+
+    def _receive(self, most: int) -> bytes:
+        """Some of the body as it was sent, without its framing. Raises Broken."""
+        left = self._left
+        if left == 0 or (
+            left is not None and self._decoded_bytes == self._length and self._is_longer_than_its_stream()
+        ):
+            return b""
+        try:
+            data: bytes = self._source.read1(most if left is None else min(most, left))
+            if left is not None and not data:
+                raise http.client.IncompleteRead(b"", left)
+        except (http.client.HTTPException, OSError) as error:
+            if left is not None and self._is_longer_than_its_stream():
+                return b""
+            self.close()
+            if isinstance(error, TimeoutError):
+                raise _too_late() from error
+            raise Broken(Failure.CUT, f"{type(error).__name__}: {error}") from error
+        except BaseException:
+            self.close()
+            raise
+        if left is not None:
+            self._left = left - len(data)
+        self._wire_bytes += len(data)
+        if data and self.tee is not None:
+            self.tee(data)
+        return data
+
+    def _is_longer_than_its_stream(self) -> bool:
+        """Whether its Content-Length is wrong: the streams have ended, whole, before it. Some servers give the length
+        before they compress. Of a stream of several members only that length is taken: another member may be missing.
+
+        No more is read then, and the connection is closed."""
+        decoders = self._decoders
+        if decoders is None or not decoders.is_at_end:
+            return False
+        if self._decoded_bytes != self._length and decoders.has_several_members:
+            return False
+        self._left, self._is_in_step = 0, False
+        return True
+
+    def _check(self) -> None:
+        try:
+            self._exchange.left_s()
+        except TimeoutError as error:
+            raise _too_late() from error
+
+
+def _too_late() -> Broken:
+    return Broken(Failure.TIMEOUT, "the deadline passed within the body")
+
+
 def read(raw: Response, request: Request) -> Body:
     """Read the body up to its limit. Afterwards the connection is back in its pool, or closed."""
     good = 200 <= raw.status < 300
-    if good and not _wanted(raw.fields.get(Header.CONTENT_TYPE), request.wanted_types):
-        raw.close()
-        return Body(read=False)
     limit = request.max_body_bytes if good else min(request.max_body_bytes, ERROR_BODY_BYTES)
     body = Body()
     chunks: list[bytes] = []
     sink = request.sink if good else None
     coded = _Coded(raw, into_file=sink is not None) if request.keeps_coded and _has_coding(raw) else None
     try:
-        body.truncated = _read_into(chunks.append if sink is None else sink.write, raw, limit)
+        beginning = _beginning(raw, request, limit) if good else b""
+        if beginning is None:
+            raw.close()
+            return Body(read=False)
+        keep = chunks.append if sink is None else sink.write
+        keep(beginning)
+        body.truncated = _read_into(keep, raw, limit - len(beginning))
         if not body.truncated and not raw.is_decoded_whole:
             body.failure, body.detail = Failure.CUT, f"{raw.fields.get('content-encoding')} stream is cut"
-    except urllib3.exceptions.TimeoutError:
-        body.failure, body.detail = Failure.TIMEOUT, "the deadline passed within the body"
-    except (urllib3.exceptions.HTTPError, zlib.error) as error:
-        body.failure, body.detail = Failure.CUT, _innermost(error)
-    except Broken as broken:  # the exchange's byte budget is used up
+    except Broken as broken:
         body.failure, body.detail = broken.failure, broken.detail
-    except OSError as error:  # from the sink, such as a full disk: the connection's errors are urllib3's
+    except OSError as error:  # from the sink, such as a full disk: a connection's error is Broken
         body.failure, body.detail = Failure.CUT, f"cannot be kept here: {error.strerror or error}"
         sink = None
     if body.truncated or body.failure:
@@ -105,11 +219,19 @@ def _has_coding(raw: Response) -> bool:
     return raw.fields.get("content-encoding", "identity").strip().lower() not in {"", "identity"}
 
 
-def _wanted(content_type: str | None, wanted_types: tuple[str, ...] | None) -> bool:
-    media_type = (content_type or "").partition(";")[0].partition(",")[0].strip().lower()
-    if wanted_types is None or not media_type:
-        return True
-    return media_type in wanted_types or media_type.partition("/")[0] + "/*" in wanted_types
+def _beginning(raw: Response, request: Request, limit: int) -> bytes | None:
+    """Read as much of the body as it takes to tell its type. None: it is of no type that is wanted."""
+    if request.wanted_types is None:
+        return b""
+    field = raw.fields.get(Header.CONTENT_TYPE)
+    most = min(media_type.SEEN_BYTES if request.or_listing else media_type.octets_to_see(field), limit)
+    chunks: list[bytes] = []
+    if most:
+        _read_into(chunks.append, raw, most - 1)
+    seen = b"".join(chunks)
+    if media_type.is_wanted(media_type.of(field, seen), request.wanted_types):
+        return seen
+    return seen if request.or_listing and media_type.is_listing(seen) else None
 
 
 def _innermost(error: BaseException) -> str:

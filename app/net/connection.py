@@ -12,7 +12,6 @@ import http.client
 import re
 import socket
 import ssl
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from typing import Any
 import urllib3
 from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError, ProtocolError, SSLError
 
+from app.clock import monotonic
 from app.errors import NotSent
 from app.model.fetch import Failure, Gate
 from app.net.dial import Dialler
@@ -60,7 +60,7 @@ class GuardedConnection(urllib3.connection.HTTPConnection):
 
     def connect(self) -> None:
         """Dial for the current exchange. Raises Broken."""
-        begun_s = time.monotonic()
+        begun_s = monotonic()
         _, host, port = self.endpoint.origin
         dialler, tls = self.endpoint.dialler, self.endpoint.tls
         try:
@@ -107,7 +107,7 @@ class GuardedConnection(urllib3.connection.HTTPConnection):
         # A server may answer and close before it has read everything: the answer counts, as in urllib3.
         with suppress(BrokenPipeError, ConnectionResetError):
             self.sock.sendall(octets)
-            exchange.sent, exchange.sent_s = True, time.monotonic()
+            exchange.sent, exchange.sent_s = True, monotonic()
             if exchange.gate is not None:
                 exchange.gate.sent(exchange.sent_s)
         head = Head(self.sock, method=exchange.method)
@@ -148,17 +148,17 @@ class GuardedConnection(urllib3.connection.HTTPConnection):
         Raises TooLate.
         """
         for _ in range(STARTS_TRIED):
-            waits_from_s = time.monotonic()
+            waits_from_s = monotonic()
             if not gate.open():
                 raise TooLate
-            self.exchange.until_s += time.monotonic() - waits_from_s
+            self.exchange.until_s += monotonic() - waits_from_s
             is_connected = self.is_connected
             if is_connected:
                 self.sock.serve(self.exchange)
                 if not gate.is_late():
-                    self.exchange.started_s = time.monotonic()
+                    self.exchange.started_s = monotonic()
                     return
-            gate.sent(time.monotonic())
+            gate.sent(monotonic())
             if not is_connected:
                 self.close()
                 self.exchange.reused = False
@@ -179,11 +179,11 @@ class GuardedConnection(urllib3.connection.HTTPConnection):
         """Read a response: urllib3's method. Raises as `request`."""
         with self._in_urllib3s_words():
             self.timeout = _bounded_s(self.timeout)
-            self.exchange.until_s = time.monotonic() + self.timeout
+            self.exchange.until_s = monotonic() + self.timeout
             return super().getresponse()
 
     def _exchange(self, target: str) -> Exchange:
-        now_s = time.monotonic()
+        now_s = monotonic()
         until_s = now_s + _bounded_s(self.timeout)
         return Exchange(
             origin=self.endpoint.origin, target=target, started_s=now_s, until_s=until_s, bytes_left=maxsize

@@ -5,9 +5,10 @@
     cookie = "session=…"             # RFC 6265: the header's value
     headers = { X-Api-Key = "…" }
 
-They are sent to exactly that origin, robots.txt included, and never follow a redirect: each hop is a separate request,
-to its own origin. They are added when a request is sent, so that they appear nowhere else: not in a log, a display or a
-stored header. No error message quotes them.
+They are sent to exactly that origin, robots.txt included, and only where the request is `authorised`: for a URL that
+the scope of its crawl admits, or for the page of that origin. They never follow a redirect: each hop is a separate
+request, to its own origin. They are added when a request is sent, so that they appear nowhere else: not in a log, a
+display or a stored header. No error message quotes them.
 """
 
 import os

@@ -1,211 +1,327 @@
-"""urllib3's response, with its decoders (2.8) fixed where they repeat or lose bytes of a body that is read in pieces.
+"""Decodes a body that is read in pieces: gzip, deflate, br and zstd, one or several over each other (RFC 9110 8.4).
 
-It decodes gzip, deflate, br and zstd, one or several over each other. `app.net.body` decides how much is read.
-
-urllib3 has no public interface for this, so its private names are used here, and nowhere else. pyproject.toml limits
-its version to those that the tests have run with.
+Decoders are pulled: each reads from the one below it, and gives at most what it is asked for. A few octets can become
+very many between two decoders that never come out of the last one, so this work has bounds of its own: the octets that
+pass between two decoders, the members that streams consist of, and the deadline, which is looked at before each step.
+`app.net.body` decides how much is read.
 """
 
-import http.client
+import re
+import sys
 import zlib
 from collections.abc import Callable
 from io import BytesIO
-from typing import Any
+from typing import Protocol
 
-import urllib3
-from urllib3.response import ContentDecoder, DeflateDecoder, GzipDecoder, GzipDecoderState, MultiDecoder
+import brotli
 
-from app.net.head import Head
+from app.model.fetch import Failure
+from app.net.exchange import Broken
 
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+ACCEPTED = "gzip,deflate,br,zstd"
+CODINGS_MAX = 5  # as in curl; nobody has a use for two
+MEMBERS_MAX = 10_000  # of a body, over all its decoders: a frame of zstd takes 12 µs, even an empty one
+STORED_BETWEEN_BYTES = 64 * 1024 * 1024  # more than any answer had between two decoders when it was received
 _PIECE_BYTES = 64 * 1024
-_OF_THE_BODY = frozenset({"content-length", "transfer-encoding", "content-encoding"})
+_MEMBER_PIECE_BYTES = 4 * 1024  # after a first member others may be short, and each returns what it did not use
+
+Read = Callable[[int], bytes]
 
 
-class _Mended(urllib3.HTTPResponse):
-    """urllib3's response with our decoders."""
+class _Decoder(Protocol):
+    """The decoder of one member.
 
-    def _init_decoder(self) -> None:
-        """Set our decoder: urllib3 calls this before it decodes for the first time, and has no other place for one."""
-        if not self._decoder_initialized:
-            super()._init_decoder()
-            self._decoder = self._mended()
-
-    def _mended(self) -> ContentDecoder | None:
-        if isinstance(self._decoder, MultiDecoder):  # which takes `identity`, and what nobody knows, for deflate
-            codings = map(str.strip, self.headers["content-encoding"].lower().split(","))
-            return _Multi(",".join(each for each in codings if each in self.CONTENT_DECODERS))
-        return _Gzip() if isinstance(self._decoder, GzipDecoder) else self._decoder
-
-
-class _ByUrllib3(_Mended):
-    """A body as urllib3 reads and decodes it. It gets only the header fields that it needs for that.
-
-    tee      gets the body as it arrives, before it is decoded; None: nobody wants it
-    given    urllib3's arguments: the pool, and the connection that returns to it when the body is read
+    needs_input   there is nothing more to give before it gets more
+    is_at_end     the stream has ended, and all of it was given
+    unused        what followed the end in the last input
     """
 
-    def __init__(self, head: Head, tee: Callable[[bytes], object] | None, **given: Any) -> None:
-        headers = urllib3.HTTPHeaderDict()
-        for name in _OF_THE_BODY & head.fields.keys():
-            headers.add(name, head.fields[name])
-        super().__init__(
-            headers=headers,
-            body=head,
-            status=head.status,
-            version=head.version,
-            reason=head.reason,
-            preload_content=False,
-            original_response=head,
-            request_method="HEAD" if head.is_bodiless else "GET",
-            **given,
-        )
-        self._tee = tee
+    @property
+    def needs_input(self) -> bool: ...
 
     @property
-    def is_at_its_end(self) -> bool:
-        return self.length_remaining == 0 and self._decoder is None
+    def is_at_end(self) -> bool: ...
 
     @property
-    def is_decoded_whole(self) -> bool:
-        if self._decoder is None or self.tell() == 0:
-            return True
-        return all(map(_is_at_end, self._decoder.parts if isinstance(self._decoder, _Multi) else [self._decoder]))
+    def unused(self) -> bytes: ...
 
-    def _raw_read(self, amt: int | None = None, *, read1: bool = False) -> bytes:
-        """Read from the connection: the one place that every byte of the body passes as it was received."""
-        data = super()._raw_read(amt, read1=read1)
-        if data and self._tee is not None:
-            self._tee(data)
+    def decode(self, data: bytes, most: int) -> bytes: ...
+
+
+class _Zlib:
+    """gzip, zlib or raw deflate, by zlib's window bits."""
+
+    def __init__(self, wbits: int) -> None:
+        self._inner = zlib.decompressobj(wbits)
+        self.needs_input = True
+
+    @property
+    def is_at_end(self) -> bool:
+        return self._inner.eof
+
+    @property
+    def unused(self) -> bytes:
+        return self._inner.unused_data
+
+    def decode(self, data: bytes, most: int) -> bytes:
+        piece = self._inner.decompress(self._inner.unconsumed_tail + data, most)
+        self.needs_input = len(piece) < most and not self._inner.unconsumed_tail
+        return piece
+
+
+class _Deflate(_Zlib):
+    """deflate as it is sent: a zlib stream (RFC 1950), or a raw one (RFC 1951), told apart by its first two octets."""
+
+    def __init__(self) -> None:
+        super().__init__(zlib.MAX_WBITS)
+        self._begin: bytes | None = b""
+
+    def decode(self, data: bytes, most: int) -> bytes:
+        if self._begin is not None:
+            data = self._begin + data
+            if len(data) < 2:
+                self._begin = data
+                return b""
+            self._begin = None
+            if data[0] & 0x8F != 8 or int.from_bytes(data[:2], "big") % 31:
+                self._inner = zlib.decompressobj(-zlib.MAX_WBITS)
+        return super().decode(data, most)
+
+
+class _Brotli:
+    """br. The library gives more than it is asked for; the surplus waits here. It takes nothing after the end."""
+
+    unused = b""
+
+    def __init__(self) -> None:
+        self._inner = brotli.Decompressor()
+        self._surplus = b""
+        self._is_dry = True
+
+    @property
+    def needs_input(self) -> bool:
+        return self._is_dry and not self._surplus
+
+    @property
+    def is_at_end(self) -> bool:
+        return not self._surplus and bool(self._inner.is_finished())
+
+    def decode(self, data: bytes, most: int) -> bytes:
+        piece = self._surplus
+        if not piece:
+            piece = self._inner.process(data, output_buffer_limit=most)
+            self._is_dry = len(piece) < most and bool(self._inner.can_accept_more_data())
+        self._surplus = piece[most:]
+        return piece[:most]
+
+
+class _Zstd:
+    """One frame of zstd."""
+
+    def __init__(self) -> None:
+        self._inner = zstd.ZstdDecompressor()
+
+    @property
+    def needs_input(self) -> bool:
+        return bool(self._inner.needs_input)
+
+    @property
+    def is_at_end(self) -> bool:
+        return bool(self._inner.eof)
+
+    @property
+    def unused(self) -> bytes:
+        return self._inner.unused_data
+
+    def decode(self, data: bytes, most: int) -> bytes:
+        return self._inner.decompress(data, most)
+
+
+def _gzip() -> _Decoder:
+    return _Zlib(16 + zlib.MAX_WBITS)
+
+
+# What begins another member; None: there is one. What begins none is ignored, as by gzip and by browsers.
+_GZIP_MEMBER = re.compile(rb"\x1f\x8b")  # RFC 1952 2.3.1
+_ZSTD_FRAME = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")  # RFC 8878 3.1: a frame, or one to skip
+_MAGIC_BYTES = 4
+_CODINGS: dict[str, tuple[Callable[[], _Decoder], re.Pattern[bytes] | None]] = {
+    "gzip": (_gzip, _GZIP_MEMBER),
+    "x-gzip": (_gzip, _GZIP_MEMBER),  # RFC 9110 8.4.1.3
+    "deflate": (_Deflate, None),
+    "br": (_Brotli, None),
+    "zstd": (_Zstd, _ZSTD_FRAME),
+}
+
+
+def codings(field: str) -> list[str]:
+    """The codings of a Content-Encoding that can be decoded, in the order they were applied. Others are ignored."""
+    return [name for name in map(str.strip, field.lower().split(",")) if name in _CODINGS]
+
+
+class Decoders:
+    """The decoders of a body, over each other.
+
+    names     as of `codings`, at least one
+    read      reads at most so many octets of the body as it was received; nothing at its end
+    between   octets that may pass between two decoders
+    check     raises after the deadline; called before each step
+    """
+
+    def __init__(self, names: list[str], read: Read, *, between: int, check: Callable[[], object]) -> None:
+        if len(names) > CODINGS_MAX:
+            raise Broken(Failure.PROTOCOL, f"{len(names)} content codings over each other; {CODINGS_MAX} are decoded")
+        self.check = check
+        self.members = 0
+        self._links: list[_Link] = []
+        for name in reversed(names):
+            self._links.append(_Link(name, self, read))
+            read = _bounded(self._links[-1].read, between)
+
+    def read(self, most: int) -> bytes:
+        """Some of the decoded body; nothing at its end. Raises Broken, and what `read` and `check` raise."""
+        return self._links[-1].read(most)
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether each stream has reached its end."""
+        return all(link.is_at_end for link in self._links)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no stream broke off: an empty body need not be one."""
+        return all(link.is_at_end or link.is_empty for link in self._links)
+
+    @property
+    def has_surplus(self) -> bool:
+        """Whether something followed the stream that was received."""
+        return self._links[0].has_surplus
+
+    @property
+    def has_several_members(self) -> bool:
+        """Whether the stream that was received has had more than one member."""
+        return self._links[0].has_several_members
+
+    def begin_member(self) -> None:
+        """Count a member. Raises Broken."""
+        self.members += 1
+        if self.members > MEMBERS_MAX:
+            raise Broken(Failure.PROTOCOL, f"a coded body of more than {MEMBERS_MAX:,} members")
+
+
+class _Link:
+    """A decoder and what it reads from.
+
+    is_empty              it has got nothing yet
+    has_several_members   its stream has had more than one
+    has_surplus           something followed the end of its stream
+    """
+
+    def __init__(self, name: str, whole: Decoders, read: Read) -> None:
+        self._name, self._whole, self._read = name, whole, read
+        self._make, self._magic = _CODINGS[name]
+        self._decoder = self._make()
+        self._held, self._at = b"", 0  # what was read, and where the part begins that no decoder has got
+        self._is_done = False
+        self.is_empty, self.has_several_members = True, False
+        self.has_surplus = False
+
+    @property
+    def is_at_end(self) -> bool:
+        return self._is_done or self._decoder.is_at_end
+
+    def read(self, most: int) -> bytes:
+        """At most so many octets, decoded; nothing at the end. Raises Broken."""
+        while not self._is_done:
+            self._whole.check()
+            if self._decoder.is_at_end:
+                self._begin_another()
+                continue
+            data = b""
+            if self._decoder.needs_input and not (data := self._next()):
+                return b""
+            if piece := self._decode(data, most):
+                return piece
+        while self._read(_PIECE_BYTES):  # the streams below have an end, too, and so has the body
+            self.has_surplus = True
+            self._whole.check()
+        return b""
+
+    def _next(self) -> bytes:
+        """Input for the decoder; nothing at its end."""
+        if self._at >= len(self._held):
+            self._held, self._at = self._read(_PIECE_BYTES), 0
+        most = _MEMBER_PIECE_BYTES if self.has_several_members else _PIECE_BYTES
+        data = self._held[self._at : self._at + most]
+        self._at += len(data)
+        if data and self.is_empty:
+            self.is_empty = False
+            self._whole.begin_member()
         return data
 
-
-class Response:
-    """A response whose head is read, and no more. A body without a coding, whose length is known, is read here, in a
-    third of the time that urllib3 takes; all others by urllib3.
-
-    fields   the header in the form of `Reply.headers`
-    head     the header as it arrived
-    tee      gets the body as it arrives, before it is decoded; None: nobody wants it
-    idle     where the connection returns to when the body is read
-    """
-
-    def __init__(self, head: Head, *, pool: Any, connection: Any) -> None:
-        self.status, self.fields, self.head = head.status, head.fields, head.octets
-        self.tee: Callable[[bytes], object] | None = None
-        self._source, self._pool, self._connection = head, pool, connection
-        self._length = self._left = 0 if head.length is None else head.length
-        self._is_plain = not head.chunked and head.length is not None and "content-encoding" not in head.fields
-        self._others: _ByUrllib3 | None = None
-
-    def tell(self) -> int:
-        """The bytes of the body that were received."""
-        return self._length - self._left if self._is_plain else self._by_urllib3().tell()
-
-    @property
-    def is_at_its_end(self) -> bool:
-        """Whether all of a body without a coding is read, and the connection was returned.
-
-        Finding the end by one more read costs as much as reading a small page."""
-        return self._left == 0 if self._is_plain else self._by_urllib3().is_at_its_end
-
-    @property
-    def is_decoded_whole(self) -> bool:
-        """Whether the compressed stream reached its end: urllib3 accepts a cut gzip, deflate or br as complete."""
-        return self._is_plain or self._by_urllib3().is_decoded_whole
-
-    def read1(self, most: int) -> bytes:
-        """Some of the body, decoded; nothing at its end. Raises urllib3's errors, and Broken."""
-        if not self._is_plain:
-            return self._by_urllib3().read1(most, decode_content=True)
+    def _decode(self, data: bytes, most: int) -> bytes:
         try:
-            data: bytes = self._source.read1(min(most, self._left)) if self._left else b""
-            if self._left and not data:
-                raise urllib3.exceptions.IncompleteRead(self.tell(), self._left)
-        except TimeoutError as error:
-            self.close()
-            raise urllib3.exceptions.ReadTimeoutError(self._pool, "", "Read timed out.") from error
-        except (http.client.HTTPException, OSError) as error:
-            self.close()
-            raise urllib3.exceptions.ProtocolError(f"Connection broken: {error!r}", error) from error
-        except BaseException:
-            self.close()
-            raise
-        self._left -= len(data)
-        if data and self.tee is not None:
-            self.tee(data)
-        if not self._left and self._connection is not None:
-            self._source.close()
-            self._pool.idle.put(self._connection)
-            self._connection = None
-        return data
+            piece = self._decoder.decode(data, most)
+        except (zlib.error, brotli.error, zstd.ZstdError) as error:
+            if not self.has_several_members:
+                raise Broken(Failure.CUT, f"not {self._name}: {error}") from error
+            self._is_done = self.has_surplus = True  # it only looked like another member
+            return b""
+        if self._decoder.is_at_end:
+            self._at -= len(self._decoder.unused)
+        return piece
 
-    def close(self) -> None:
-        """Close the connection, unless it was returned."""
-        if not self._is_plain:
-            self._by_urllib3().close()
-        elif self._connection is not None:
-            self._source.close()
-            self._connection.close()
-            self._connection = None
+    def _begin_another(self) -> None:
+        """Begin with the next member, if there is one."""
+        while len(self._held) - self._at < _MAGIC_BYTES and (more := self._read(_PIECE_BYTES)):
+            self._held, self._at = self._held[self._at :] + more, 0
+            self._whole.check()
+        if self._magic is not None and self._magic.match(self._held, self._at):
+            self._whole.begin_member()
+            self._decoder = self._make()
+            self.has_several_members = True
+            return
+        self._is_done, self.has_surplus = True, self._at < len(self._held)
+        if self.has_surplus and self._name == "br":
+            raise Broken(Failure.CUT, "not br: the stream has ended before the body")
 
-    def _by_urllib3(self) -> _ByUrllib3:
-        if self._others is None:
-            self._others = _ByUrllib3(self._source, self.tee, pool=self._pool, connection=self._connection)
-        return self._others
+
+def _bounded(read: Read, most: int) -> Read:
+    """The same reader, for so many octets in all. Raises Broken beyond them."""
+    left = most
+
+    def bounded(count: int) -> bytes:
+        nonlocal left
+        piece = read(count)
+        left -= len(piece)
+        if left < 0:
+            raise Broken(Failure.PROTOCOL, f"a coded body with more than {most:,} octets between two of its codings")
+        return piece
+
+    return bounded
 
 
 def decoded(payload: bytes, coding: str, *, most: int) -> bytes:
     """A stored body without its content-coding: as far as it can be decoded, and `most` bytes of it."""
-    if not coding:
+    names = codings(coding)
+    if not names:
         return payload[:most]
-    raw = _Mended(body=BytesIO(payload), headers={"content-encoding": coding}, status=200, preload_content=False)
     found: list[bytes] = []
     left = most
     try:
-        while left > 0 and (piece := raw.read1(min(left, _PIECE_BYTES), decode_content=True)):
+        decoders = Decoders(names, BytesIO(payload).read, between=STORED_BETWEEN_BYTES, check=_no_deadline)
+        while left > 0 and (piece := decoders.read(min(left, _PIECE_BYTES))):
             found.append(piece)
             left -= len(piece)
-    except (urllib3.exceptions.HTTPError, zlib.error):
+    except Broken:
         pass  # it broke off, and was archived so
     return b"".join(found)
 
 
-class _Gzip(GzipDecoder):
-    """Handles a gzip member that ends exactly at `max_length`, as where a server packs pieces of the size that we read.
-    urllib3's decoder then feeds the rest to the finished decompressor, and returns it twice."""
-
-    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
-        if self._obj.eof and self._unconsumed_tail:
-            self._state = GzipDecoderState.OTHER_MEMBERS
-            self._obj = zlib.decompressobj(16 + zlib.MAX_WBITS)
-        return super().decompress(data, max_length)
-
-    @property
-    def is_in_padding(self) -> bool:
-        """Whether the last member has ended: further bytes are ignored."""
-        return self._state == GzipDecoderState.SWALLOW_DATA
-
-
-class _Multi(MultiDecoder):
-    """Flushes every decoder.
-
-    Raw deflate ends without a checksum, so zlib may have consumed all input while `max_length` holds the last output
-    back. urllib3 flushes only the last decoder."""
-
-    def __init__(self, modes: str) -> None:
-        super().__init__(modes)
-        self.parts = self._decoders = [_Gzip() if isinstance(each, GzipDecoder) else each for each in self._decoders]
-
-    def flush(self) -> bytes:
-        rest = b""
-        for each in reversed(self.parts[1:]):
-            rest = each.decompress(rest) + (each.flush() if isinstance(each, DeflateDecoder) else b"")
-        last = self.parts[0]
-        return last.decompress(rest) + last.flush()
-
-
-def _is_at_end(decoder: Any) -> bool:
-    if isinstance(decoder, _Gzip) and decoder.is_in_padding:
-        return True
-    inner = decoder._obj  # noqa: SLF001  # of zlib, brotli or zstd: urllib3's decoders do not report their end
-    return bool(inner.is_finished() if hasattr(inner, "is_finished") else inner.eof)
+def _no_deadline() -> None:
+    """Return: reading the archive has none, and its body was received within one."""

@@ -13,13 +13,13 @@ import math
 import queue
 import socket
 import threading
-import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from app.clock import monotonic
 from app.errors import NotSent
 from app.net.exhausted import exhausted, is_exhausted
 
@@ -90,7 +90,7 @@ class Resolver:
         *,
         fixed: Mapping[str, str] = MappingProxyType({}),
         getaddrinfo: GetAddrInfo = socket.getaddrinfo,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self._limits = limits
         self._fixed = {name.lower(): address for name, address in fixed.items()}

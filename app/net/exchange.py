@@ -4,10 +4,10 @@ A failure is raised as `Broken`. It is neither an OSError nor an urllib3 error, 
 requests and urllib3 untouched; so do `TooLate`, and NotSent for a failure that is not the site's (`app.net.exhausted`).
 """
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from app.clock import monotonic
 from app.model.fetch import Failure, Gate
 
 Origin = tuple[str, str, int]  # scheme, host (IPv6 without brackets), port
@@ -81,20 +81,20 @@ class Exchange:
 
     def left_s(self) -> float:
         """Seconds left until the deadline. Raises TimeoutError after it."""
-        left = self.until_s - time.monotonic()
+        left = self.until_s - monotonic()
         if left <= 0:
             raise TimeoutError("deadline passed")
         return left
 
     def check_not_late(self) -> None:
         """Raises TooLate after `not_after`."""
-        if self.not_after is not None and time.monotonic() > self.not_after:
+        if self.not_after is not None and monotonic() > self.not_after:
             raise TooLate
 
     def received(self, count: int) -> None:
         """Count bytes that arrived. Raises Broken when they exceed what any response within the limits needs."""
         if self.first_byte_s is None and count:
-            self.first_byte_s = time.monotonic()
+            self.first_byte_s = monotonic()
         self.bytes_left -= count
         if self.bytes_left < 0:
             raise Broken(Failure.PROTOCOL, "more bytes than any response within the limits has")

@@ -1,8 +1,10 @@
 """Reads the head of a response: status line and header fields, within limits (RFC 9112 4 and 5).
 
 Replaces http.client's reader, which allows 6.5 MB of headers, takes a 103 for the answer, drops
-every field after a malformed one, and costs three times as much. Framing that two readers could understand
-differently is refused (RFC 9112 6.3). http.client and urllib3 read the body.
+every field after a malformed one, and costs three times as much. A head is bounded in octets, as in Chromium; how many
+lines they make up does not matter. Framing that two readers could understand differently is refused (RFC 9112 6.3).
+What browsers tolerate is tolerated, and the connection is closed after it: two readers may disagree where such an
+answer ends. http.client reads the body.
 """
 
 import http.client
@@ -13,11 +15,12 @@ from typing import Any
 from app.model.fetch import Failure, Header
 from app.net.exchange import Broken
 
-HEADER_COUNT_MAX = 100
-HEADER_BYTES_MAX = 64 * 1024
+HEADER_BYTES_MAX = 256 * 1024  # as in Chromium (kMaxHeaderBufSize); curl takes 300 KB
 STATUS_BYTES_MAX = 64 * 1024
 USUAL_NAME_BYTES = 64
-_ONE_VALUE = frozenset({Header.LOCATION, Header.ETAG, Header.LAST_MODIFIED})  # two of them joined are neither
+_ONE_VALUE = frozenset(
+    {Header.LOCATION, Header.REFRESH, Header.ETAG, Header.LAST_MODIFIED}
+)  # two of them joined are neither
 
 _NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2: token
 _UNFIT = re.compile(r"[\x00\r\n]")  # RFC 9110 5.5: replaced by a space
@@ -43,10 +46,12 @@ class Head(http.client.HTTPResponse):
     def begin(self) -> None:
         if self.headers is not None:
             return
+        is_odd = False
         while True:
             line, (version, status, reason) = _read_status(self.fp)
             lines = [line]
-            self.received = _read_fields(self.fp, lines)
+            self.received, has_odd_field = _read_fields(self.fp, lines)
+            is_odd = is_odd or has_odd_field
             if status >= 200 or status == 101:  # RFC 9110 15.2: other 1xx are interim, the answer follows
                 break
         if not version.startswith("HTTP/1."):
@@ -56,11 +61,15 @@ class Head(http.client.HTTPResponse):
         self.reason = reason
         self.version = 10 if version == "HTTP/1.0" else 11
         self.fields = _merged(self.received)
-        self.chunked, self.length = (False, 0) if self.is_bodiless else _framing(self.fields, status)
+        is_odd = is_odd or b"\0" in self.octets or self.octets.count(b"\r") > len(lines)
+        self.chunked, self.length = False, 0
+        if not self.is_bodiless:
+            is_odd = _has_odd_framing(self.fields) or is_odd
+            self.chunked, self.length = _framing(self.fields, status)
         self.headers = self.msg = self.fields
         self.chunk_left = None
         is_endless = not self.chunked and self.length is None
-        self.will_close = is_endless or status == 101 or not _is_kept_alive(self.version, self.fields)
+        self.will_close = is_odd or is_endless or status == 101 or not _is_kept_alive(self.version, self.fields)
 
 
 class MessageHead(Head):
@@ -103,31 +112,39 @@ def _is_kept_alive(version: int, headers: dict[str, str]) -> bool:
     return "close" not in said if version == 11 else "keep-alive" in said or "keep-alive" in headers
 
 
-def _read_fields(stream: Any, read: list[bytes]) -> list[tuple[str, str]]:
-    """Read the fields up to the empty line, names in lower case, values latin-1 (RFC 9112 5).
+def _read_fields(stream: Any, read: list[bytes]) -> tuple[list[tuple[str, str]], bool]:
+    """Read the fields up to the empty line, names in lower case, values latin-1 (RFC 9112 5); and whether one of them
+    was malformed, as the lines that are skipped.
 
-    Other lines are skipped.   read: every line is added to it as it arrived
+    read: every line is added to it as it arrived
     """
-    fields: list[tuple[str, str]] = []
+    found: list[tuple[str, list[bytes]]] = []
     bytes_left = HEADER_BYTES_MAX
-    lines = 0
+    is_odd = False
     while (line := stream.readline(bytes_left + 1)) not in (b"\r\n", b"\n"):
         read.append(line)
         bytes_left -= len(line)
-        lines += 1
-        if bytes_left < 0 or lines > HEADER_COUNT_MAX:
-            raise Broken(Failure.PROTOCOL, f"more than {HEADER_COUNT_MAX} header lines or {HEADER_BYTES_MAX} bytes")
+        if bytes_left < 0:
+            raise Broken(Failure.PROTOCOL, f"more than {HEADER_BYTES_MAX:,} bytes of header fields")
         if not line.endswith(b"\n"):
             raise http.client.RemoteDisconnected("the connection ended within the headers")
         if line[0] in b" \t":  # RFC 9112 5.2: a folded line continues the value before it
-            if fields:
-                fields[-1] = (fields[-1][0], f"{fields[-1][1]} {_value(line)}".strip())
+            is_odd = True
+            if found:
+                found[-1][1].append(line)
             continue
         written, colon, value = line.partition(b":")
         if colon and (name := _usual_name(written) if len(written) <= USUAL_NAME_BYTES else _name(written)):
-            fields.append((name, _value(value)))
+            found.append((name, [value]))
+            is_odd = is_odd or written[-1] in b" \t"
+        else:
+            is_odd = True
     read.append(line)
-    return fields
+    return [(name, _value(parts[0]) if len(parts) == 1 else _unfolded(parts)) for name, parts in found], is_odd
+
+
+def _unfolded(parts: list[bytes]) -> str:
+    return " ".join(map(_value, parts)).strip()
 
 
 def _name(written: bytes) -> str | None:
@@ -148,15 +165,23 @@ def _merged(fields: list[tuple[str, str]]) -> dict[str, str]:
 
     Of a field that has one value the first counts.
     """
-    merged: dict[str, str] = {}
+    merged = dict(fields)
+    if len(merged) == len(fields):
+        return merged
+    several: dict[str, list[str]] = {}
     for name, value in fields:
-        if name in merged:
-            if name in _ONE_VALUE:
-                continue
-            separator = "\n" if name == Header.X_ROBOTS_TAG else ", "
-            value = f"{merged[name]}{separator}{value}"
-        merged[name] = value
-    return merged
+        several.setdefault(name, []).append(value)
+    return {name: values[0] if name in _ONE_VALUE else _joined(name, values) for name, values in several.items()}
+
+
+def _joined(name: str, values: list[str]) -> str:
+    return ("\n" if name == Header.X_ROBOTS_TAG else ", ").join(values)
+
+
+def _has_odd_framing(headers: dict[str, str]) -> bool:
+    """Whether the length of the body is given twice."""
+    coding, lengths = headers.get("transfer-encoding"), headers.get("content-length", "")
+    return "," in lengths or (coding is not None and (bool(lengths) or "," in coding))
 
 
 def _framing(headers: dict[str, str], status: int) -> tuple[bool, int | None]:
@@ -166,9 +191,10 @@ def _framing(headers: dict[str, str], status: int) -> tuple[bool, int | None]:
     if status in (204, 304) or status < 200:
         return False, 0
     if coding is not None:
-        if coding.lower() not in ("chunked", "identity"):
+        codings = set(map(str.strip, coding.lower().split(",")))
+        if not codings <= {"chunked", "identity", ""}:
             raise Broken(Failure.PROTOCOL, f"Transfer-Encoding {coding!r}, which nobody asked for")
-        if coding.lower() == "chunked":
+        if "chunked" in codings:  # said twice, it is applied once: so do Chromium and curl
             headers.pop("content-length", None)  # RFC 9112 6.3: overridden
             return True, None
     if lengths is None:

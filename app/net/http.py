@@ -7,18 +7,16 @@ what the reply means for the URL. The sender follows no redirect, keeps no cooki
 environment. Connections are in `app.net.adapter`; `app.net.body` decides how much of a body is read.
 """
 
-import time
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from urllib3.util.request import ACCEPT_ENCODING
-
+from app.clock import monotonic
 from app.errors import NotSent
 from app.model.fetch import Failure, Reply, Request, RequestKind, Unsent, Whereabouts
+from app.net import decode
 from app.net.adapter import GuardedAdapter
-from app.net.body import Body, read
-from app.net.decode import Response
+from app.net.body import Body, Response, read
 from app.net.exchange import Broken, Exchange, Origin, TooLate
 from app.policy import identity
 
@@ -45,9 +43,10 @@ class Sender:
 
     adapter       decides whom we contact, and keeps the connections
     headers       identity (User-Agent, From …). Accept is added for the media types that a request wants, and
-                  Accept-Encoding for the codings that urllib3 can decode here
+                  Accept-Encoding for the codings that are decoded here
     signer        signs every request (promise I3); None: no request is signed
-    credentials   {origin: further fields} for the operator's own sites (promise H7): sent, and not in `fields`
+    credentials   {origin: further fields} for the operator's own sites (promise H7): sent where the request is
+                  `authorised`, and not in `fields`
     """
 
     def __init__(
@@ -61,8 +60,8 @@ class Sender:
         self._adapter = adapter
         self._signer = signer
         self._credentials = credentials or {}
-        # We read every language and prefer none.
-        self._headers = {"Accept-Language": "*", "Accept-Encoding": ACCEPT_ENCODING, **headers}
+        adapter.poolmanager.protected = frozenset(self._credentials)
+        self._headers = {"Accept-Encoding": decode.ACCEPTED, **headers}
 
     def send(self, request: Request) -> Reply | Unsent:
         """Send a request. Returns Unsent if `request.not_after` had passed, or its gate did not open.
@@ -70,7 +69,7 @@ class Sender:
         Raises NotSent when we lack a socket or a name server, and what the gate raises.
         """
         self._adapter.poolmanager.sweep_if_due()
-        started_s = time.monotonic()
+        started_s = monotonic()
         exchange = self._exchange(request, started_s)
         try:
             raw = self._send_once_or_again(exchange)
@@ -90,14 +89,14 @@ class Sender:
 
         timeout_s: the longest wait for the name. 0: only what is remembered is found, else a lookup begins
         """
-        started_s = time.monotonic()
+        started_s = monotonic()
         _, origin, _ = _split(url)
         if (kept := self._adapter.kept_to(origin)) is not None:
             return Whereabouts(addresses=(kept,), dns_ms=0.0)
         found = self._adapter.dialler.where(origin[1], origin[2], timeout_s)
         if prefer in found:
             found = (prefer, *(each for each in found if each != prefer))
-        return Whereabouts(addresses=found, dns_ms=(time.monotonic() - started_s) * 1000)
+        return Whereabouts(addresses=found, dns_ms=(monotonic() - started_s) * 1000)
 
     def close_idle(self, idle_s: float | None = None) -> int:
         """Close connections idle for `idle_s` (default: too long, as `send` does now and then). Returns how many."""
@@ -125,7 +124,7 @@ class Sender:
     def _exchange(self, request: Request, started_s: float) -> Exchange:
         _, origin, target = _split(request.url)
         headers = open_headers = self.fields(request)
-        if secret := self._credentials.get(origin):
+        if request.authorised and (secret := self._credentials.get(origin)):
             covered = {name.lower() for name in secret}
             open_headers = {name: value for name, value in headers.items() if name.lower() not in covered}
             headers = {**headers, **secret}
@@ -188,7 +187,7 @@ def _sendable(value: str) -> bool:
 def _unsent(begun_s: float, exchange: Exchange) -> Unsent:
     return Unsent(
         begun_s=begun_s,
-        ended_s=time.monotonic(),
+        ended_s=monotonic(),
         contacted_s=exchange.contacted_s,
         connect_ms=exchange.connect_ms,
         address=exchange.address,
@@ -201,7 +200,7 @@ def _contacted_s(exchange: Exchange) -> float | None:
 
 
 def _failed(broken: Broken, exchange: Exchange) -> Reply:
-    ended_s = time.monotonic()
+    ended_s = monotonic()
     return Reply(
         status=None,
         failure=broken.failure,
@@ -218,7 +217,7 @@ def _failed(broken: Broken, exchange: Exchange) -> Reply:
 
 
 def _replied(raw: Response, body: Body, exchange: Exchange) -> Reply:
-    ended_s = time.monotonic()
+    ended_s = monotonic()
     detail = body.detail or ("sent again: the kept-alive connection had been closed" if exchange.retried else "")
     return Reply(
         status=raw.status,

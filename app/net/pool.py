@@ -6,22 +6,25 @@ way to a socket from here. Raises `Broken` for any failure up to the end of the 
 
 import http.client
 import queue
+import re
 import ssl
 import threading
-import time
 from collections import OrderedDict
 from functools import partial
 from typing import Any
 
 import urllib3
 
+from app.clock import monotonic
 from app.model.fetch import Failure
+from app.net.body import Response
 from app.net.connection import Endpoint, GuardedConnection, GuardedTlsConnection
-from app.net.decode import Response
 from app.net.dial import Dialler
 from app.net.exchange import Broken, Exchange, Origin, TooLate
-from app.net.sockets import tls_context
+from app.net.sockets import ONLY_HTTP2, has_name_for_openssl, tls_context
 
+# How HTTP/2 begins, whatever was asked: a SETTINGS frame (RFC 9113 3.4, 4.1, 6.5).
+_SETTINGS = re.compile("\\0\\0.\\x04\\0\\0\\0\\0\\0", re.DOTALL)
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -39,7 +42,7 @@ class Idle:
             conn, self._kept = self._kept, None
         if conn is None:
             raise queue.Empty
-        if conn.idle_since_s < time.monotonic() - self._idle_s:
+        if conn.idle_since_s < monotonic() - self._idle_s:
             conn.close()
         return conn
 
@@ -50,7 +53,7 @@ class Idle:
         """
         if conn is None:
             return
-        conn.idle_since_s = time.monotonic()
+        conn.idle_since_s = monotonic()
         with self._lock:
             if self._kept is None:
                 self._kept = conn
@@ -60,7 +63,7 @@ class Idle:
     def address(self) -> str | None:
         """The address of the idle connection; None when there is none, or it is too old."""
         conn = self._kept
-        if conn is None or conn.is_closed or conn.idle_since_s < time.monotonic() - self._idle_s:
+        if conn is None or conn.is_closed or conn.idle_since_s < monotonic() - self._idle_s:
             return None
         return conn.connected_to
 
@@ -134,9 +137,10 @@ class Pools(urllib3.PoolManager):
         self._idle_s = idle_s
         self._origins_max = origins_max
         self._lock = threading.Lock()
+        self.protected: frozenset[Origin] = frozenset()  # origins that get credentials: no RSA key exchange with them
         self._contexts: dict[Any, ssl.SSLContext] = {}  # 30 ms to make each: when first needed
         self._by_origin: OrderedDict[tuple[Any, ...], Pool] = OrderedDict()
-        self._swept_s = time.monotonic()
+        self._swept_s = monotonic()
 
     def of(self, origin: Origin, ca: tuple[str | None, str | None] | None = None) -> Pool:
         """The pool of an origin.   ca: a file and a directory of authorities that stand in for `ca_file`"""
@@ -146,19 +150,21 @@ class Pools(urllib3.PoolManager):
             if (pool := self._by_origin.get(key)) is not None:
                 self._by_origin.move_to_end(key)
                 return pool
-            tls = self._tls(ca or (self._ca_file, None)) if origin[0] == "https" else None
+            tls = self._tls(origin, ca or (self._ca_file, None)) if origin[0] == "https" else None
             endpoint = Endpoint(origin=origin, dialler=self._dialler, tls=tls)
             pool = self._by_origin[key] = Pool(endpoint, self._idle_s)
             if len(self._by_origin) > self._origins_max:
                 _, oldest = self._by_origin.popitem(last=False)
         if oldest is not None:
-            oldest.idle.drop(time.monotonic())
+            oldest.idle.drop(monotonic())
         return pool
 
-    def _tls(self, ca: tuple[str | None, str | None]) -> ssl.SSLContext:
-        if ca not in self._contexts:
-            self._contexts[ca] = tls_context(*ca)
-        return self._contexts[ca]
+    def _tls(self, origin: Origin, ca: tuple[str | None, str | None]) -> ssl.SSLContext:
+        checks_name, forward_secret = has_name_for_openssl(origin[1]), origin in self.protected
+        key = (*ca, checks_name, forward_secret)
+        if key not in self._contexts:
+            self._contexts[key] = tls_context(*ca, checks_name=checks_name, forward_secret=forward_secret)
+        return self._contexts[key]
 
     def connection_from_host(
         self,
@@ -186,7 +192,7 @@ class Pools(urllib3.PoolManager):
 
     def close_idle(self, idle_s: float | None = None) -> int:
         """Close connections idle for `idle_s` (default: the pools') or longer. Returns how many."""
-        now_s = time.monotonic()
+        now_s = monotonic()
         with self._lock:
             self._swept_s = now_s
             pools = list(self._by_origin.values())
@@ -195,7 +201,7 @@ class Pools(urllib3.PoolManager):
 
     def sweep_if_due(self) -> None:
         """Call close_idle a few times per idle time: no timer is needed while there is traffic."""
-        if time.monotonic() - self._swept_s > self._idle_s / 4:
+        if monotonic() - self._swept_s > self._idle_s / 4:
             self.close_idle()
 
     def clear(self) -> None:
@@ -210,4 +216,6 @@ def _broken_by(error: Exception) -> Broken:
         return Broken(Failure.TIMEOUT, "the deadline passed before the headers were complete")
     if isinstance(error, OSError):  # RemoteDisconnected too, which is also an HTTPException
         return Broken(Failure.RESET, error.strerror or str(error))
+    if isinstance(error, http.client.BadStatusLine) and _SETTINGS.match(error.line):
+        return Broken(Failure.PROTOCOL, ONLY_HTTP2)
     return Broken(Failure.PROTOCOL, f"{type(error).__name__}: {error}")

@@ -7,18 +7,49 @@ drips could hold them for ever. TLS is always verified. `app.net.dial` connects 
 import socket
 import ssl
 import struct
-import time
 from typing import Any
 
 import certifi
 from urllib3.util.ssl_ import create_urllib3_context
+from urllib3.util.ssl_match_hostname import match_hostname
 
+from app.clock import monotonic
 from app.model.fetch import Failure
 from app.net.exchange import Broken, Exchange
 
 READ_BYTES = 64 * 1024
 TCP_USER_TIMEOUT: int | None = getattr(socket, "TCP_USER_TIMEOUT", None)
 NO_LINGER = struct.pack("ii", 1, 0)
+
+# What Firefox offers for TLS 1.2 (netwerk/base/security-prefs.inc), in its order, whatever the build of Python or
+# OpenSSL prefers. No DHE: servers choose groups of 1024 bits for it, which OpenSSL refuses, though they have better.
+# TLS 1.3's three suites are always offered.
+FORWARD_SECRET = (
+    "ECDHE-ECDSA-AES128-GCM-SHA256",
+    "ECDHE-RSA-AES128-GCM-SHA256",
+    "ECDHE-ECDSA-CHACHA20-POLY1305",
+    "ECDHE-RSA-CHACHA20-POLY1305",
+    "ECDHE-ECDSA-AES256-GCM-SHA384",
+    "ECDHE-RSA-AES256-GCM-SHA384",
+    "ECDHE-ECDSA-AES256-SHA",
+    "ECDHE-ECDSA-AES128-SHA",
+    "ECDHE-RSA-AES128-SHA",
+    "ECDHE-RSA-AES256-SHA",
+)
+# Whoever gets the server's key later can read what was recorded: public pages, and nothing that is ours.
+RSA_KEY_EXCHANGE = ("AES128-GCM-SHA256", "AES256-GCM-SHA384", "AES128-SHA", "AES256-SHA")
+_LEVEL = "@SECLEVEL=2"  # OpenSSL's default: keys of 112 bits of security, such as RSA of 2048
+ONLY_OLD_TLS = (
+    "the server speaks only TLS 1.0 or 1.1, which are withdrawn (RFC 8996); the oldest that we speak is TLS 1.2"
+)
+ONLY_HTTP2 = "the server speaks only HTTP/2; we speak HTTP/1.1"
+# OpenSSL's words for what a server answers, or for its alert (RFC 8446 6.2); Python's `reason` lacks some.
+_NAMED = {
+    "unsupported protocol": ONLY_OLD_TLS,
+    "alert protocol version": ONLY_OLD_TLS,
+    "wrong ssl version": ONLY_OLD_TLS,
+    "alert no application protocol": ONLY_HTTP2,
+}
 
 
 class PlainSocket(socket.socket):
@@ -74,31 +105,53 @@ class TlsSocket(PlainSocket, ssl.SSLSocket):
 
 def handshake(context: ssl.SSLContext, sock: PlainSocket, host: str, exchange: Exchange) -> TlsSocket:
     """Start a verified TLS session on `sock`, and add its time to connect_ms. Raises Broken: TLS or CONNECT_TIMEOUT."""
-    begin_s = time.monotonic()
+    begin_s = monotonic()
+    secure: PlainSocket = sock
     try:
         sock.settimeout(exchange.left_s())
         secure = context.wrap_socket(sock, server_hostname=host)
         assert isinstance(secure, TlsSocket)
+        if not context.check_hostname:
+            match_hostname(secure.getpeercert(), host)
         secure.exchange = exchange
         return secure
     except TimeoutError as error:
-        sock.close()
+        secure.close()
         raise Broken(Failure.CONNECT_TIMEOUT, "TLS handshake did not end in time") from error
-    except (OSError, ValueError) as error:  # ValueError: a name that no certificate can hold
-        sock.close()
-        raise Broken(Failure.TLS, getattr(error, "verify_message", "") or str(error)) from error
+    except (OSError, ValueError) as error:  # ValueError: a name that no certificate can hold, or that this one has not
+        secure.close()
+        raise Broken(Failure.TLS, _why(error)) from error
     finally:
-        exchange.connect_ms = (exchange.connect_ms or 0) + (time.monotonic() - begin_s) * 1000
+        exchange.connect_ms = (exchange.connect_ms or 0) + (monotonic() - begin_s) * 1000
 
 
-def tls_context(ca_file: str | None = None, ca_dir: str | None = None) -> ssl.SSLContext:
+def _why(error: Exception) -> str:
+    said = str(error)
+    named = next((named for words, named in _NAMED.items() if words in said.lower()), None)
+    return named or getattr(error, "verify_message", "") or said
+
+
+def has_name_for_openssl(host: str) -> bool:
+    """Whether OpenSSL matches this name as browsers do: under a wildcard it accepts no `_`
+    (https://github.com/openssl/openssl/issues/12566)."""
+    return "_" not in host
+
+
+def tls_context(
+    ca_file: str | None = None, ca_dir: str | None = None, *, checks_name: bool = True, forward_secret: bool = False
+) -> ssl.SSLContext:
     """A context that verifies by the authorities of the system (or SSL_CERT_FILE), certifi, `ca_file` and `ca_dir`.
 
     It takes what browsers take: from Python 3.13 on, urllib3 would refuse certificates without key identifiers.
+
+    checks_name     OpenSSL compares the name; False: `handshake` does, by urllib3's matcher
+    forward_secret  no RSA key exchange
     """
     context = create_urllib3_context(verify_flags=ssl.VERIFY_X509_PARTIAL_CHAIN)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(":".join([_LEVEL, *FORWARD_SECRET, *(() if forward_secret else RSA_KEY_EXCHANGE)]))
+    context.check_hostname = checks_name
     context.verify_mode = ssl.CERT_REQUIRED
-    context.check_hostname = True
     context.set_alpn_protocols(["http/1.1"])
     context.sslsocket_class = TlsSocket
     context.load_default_certs()

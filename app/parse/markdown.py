@@ -14,8 +14,8 @@ from app.extras import to_install
 from app.parse import charset
 from app.parse.html import prune, tree
 from app.parse.html.tree import Element
+from app.policy import media_type
 
-_PERMALINKS = frozenset("¶#§🔗")
 _LINKS = (("a", "href"), ("img", "src"))
 
 
@@ -24,9 +24,11 @@ def of(html: bytes | str, base_url: str, content_type: str | None = None) -> str
 
     html          bytes in whatever encoding they declare, or text
     base_url      the URL of the page; its <base href> is respected
-    content_type  value of the header, for its charset
+    content_type  value of the header; a text that is no HTML, such as text/markdown, is returned as it stands
     Raises InputError where html-to-markdown is not installed.
     """
+    if isinstance(html, bytes) and media_type.is_text(media_type.of(content_type, html)):
+        return charset.decode(html, content_type)[0].strip()
     markup = html.encode("utf-8", "replace") if isinstance(html, str) else charset.to_utf8(html, content_type)[0]
     root = tree.grow(markup)
     if root is None:
@@ -34,15 +36,23 @@ def of(html: bytes | str, base_url: str, content_type: str | None = None) -> str
     base = next((href for e in root.iter("base") if (href := e.get("href"))), "")
     content = prune.content_of(root)
     _tidy(content)
+    _bare(content)
     _resolve(content, _join(base_url, base))
     return _written(etree.tostring(content, method="html", encoding="unicode", with_tail=False))
 
 
 def _tidy(content: Element) -> None:
     """Remove what Markdown cannot show well: links of headings to themselves, pictures without words or in the URL."""
-    links = [a for a in content.iter("a") if (a.get("href") or "").startswith("#") and _words(a) in _PERMALINKS | {""}]
+    links = [a for a in content.iter("a") if (a.get("href") or "").startswith("#") and not _words(a)]
     prune.cut(links)
     prune.cut(i for i in list(content.iter("img")) if not i.get("alt") or (i.get("src") or "data:").startswith("data:"))
+
+
+def _bare(content: Element) -> None:
+    for element in content.iter():
+        for name in ("hidden", "style", "aria-hidden"):
+            if name in element.attrib:
+                del element.attrib[name]
 
 
 def _words(element: Element) -> str:

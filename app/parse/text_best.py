@@ -13,6 +13,7 @@ from app.errors import InputError
 from app.extras import to_install
 from app.parse import charset
 from app.parse.html import text, tree
+from app.policy import media_type
 
 _MAX_ELEMENTS = 10_000  # trafilatura takes up to 0.6 ms for each; the largest pages of manuals have as many
 
@@ -22,13 +23,15 @@ def best(html: bytes | str, url: str | None = None, content_type: str | None = N
 
     html          bytes in whatever encoding they declare, or text
     url           the URL of the page
-    content_type  value of the header, for its charset
+    content_type  value of the header; a text that is no HTML is returned as it stands
     Raises InputError where trafilatura is not installed.
     """
     try:
         from trafilatura import extract
     except ImportError as error:
         raise InputError("the best main text needs trafilatura", to_install("text")) from error
+    if isinstance(html, bytes) and media_type.is_text(media_type.of(content_type, html)):
+        return charset.decode(html, content_type)[0][: text.MAX_TEXT_CHARS].rstrip()
     markup = html.encode("utf-8", "replace") if isinstance(html, str) else charset.to_utf8(html, content_type)[0]
     root = tree.grow(markup)
     if root is None:

@@ -23,6 +23,7 @@ from functools import cached_property
 from typing import Final
 
 from app.model import Header, Reply
+from app.policy import media_type
 from app.policy.walls import EVIDENCE, SUCCESS, Evidence
 
 MAX_BYTES: Final = 64 * 1024  # of a body; walls are small, and what they are made of stands at the top
@@ -82,9 +83,10 @@ class _Seen:
     def __init__(self, reply: Reply) -> None:
         self._body = reply.body
         self._refused = reply.status is not None and reply.status >= 400
-        media_type = reply.headers.get(Header.CONTENT_TYPE, "").lower()
-        self._html = not media_type or "html" in media_type
-        self._plain = media_type.startswith("text/plain")
+        field = reply.headers.get(Header.CONTENT_TYPE)
+        essence = media_type.of(field, reply.body)
+        self._html = media_type.is_html(essence) or not media_type.declared(field)
+        self._plain = media_type.is_text(essence)
 
     @cached_property
     def _leads_on(self) -> bool:

@@ -78,6 +78,7 @@ URL_TRANSITIONS: dict[tuple[UrlState | None, UrlEvent], UrlState | None] = {
     (U.QUEUED, E.ALIASED): U.ALIAS,
     (U.RESTING, E.DUE): U.QUEUED,
     (U.GONE, E.DUE): U.QUEUED,
+    (U.ALIAS, E.DUE): U.QUEUED,
     (U.REFUSED, E.REOPENED): U.QUEUED,
     (U.RESTING, E.RETRIED): U.QUEUED,
     (U.GONE, E.RETRIED): U.QUEUED,

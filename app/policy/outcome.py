@@ -6,6 +6,7 @@ It does not decide the URL's next state: `lifecycle` does.
 from http import HTTPStatus
 
 from app.model import Failure, Header, Outcome, Reply
+from app.policy import media_type
 
 _BY_STATUS: dict[int, Outcome] = {
     HTTPStatus.UNAUTHORIZED: Outcome.UNAUTHORISED,
@@ -19,14 +20,18 @@ _BY_STATUS: dict[int, Outcome] = {
 }
 _HOST_TROUBLE = frozenset({Outcome.RATE_LIMITED, Outcome.UNAVAILABLE, Outcome.UNREACHABLE})
 _SLOW_DOWN = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
+# The connection or the moment is to blame, and a second request may be answered: RFC 9110 sections 15.5.9 and 15.5.20,
+# RFC 8470 section 5.2.
+TRANSIENT = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.MISDIRECTED_REQUEST, HTTPStatus.TOO_EARLY})
 _TYPE_SHOWN = 100  # characters of a media type
 _NO_DOCUMENT = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.RESET_CONTENT})
 # 305 and 306 are deprecated: their Location is a proxy (RFC 9110 sections 15.4.6 and 15.4.7).
 _NO_REDIRECT = frozenset({HTTPStatus.NOT_MODIFIED, HTTPStatus.USE_PROXY, 306})
 
 
-def classify(reply: Reply, *, conditional: bool) -> Outcome:
-    """The ending of a fetch. conditional: the request carried a validator (ETag or Last-Modified).
+def classify(reply: Reply, *, conditional: bool, of_page: bool = False) -> Outcome:
+    """The ending of a fetch. conditional: the request carried a validator (ETag or Last-Modified). of_page: for a page,
+    an empty body is none.
 
     Total: every status and failure has an outcome. `url` decides whether a Location can be followed; here only a blank
     one counts as missing.
@@ -39,17 +44,35 @@ def classify(reply: Reply, *, conditional: bool) -> Outcome:
     if status is None or status < 100:
         return Outcome.BROKEN
     if status < 300:
-        return _succeeded(reply, status)
+        return Outcome.UNWANTED if of_page and is_empty(reply) else _succeeded(reply, status)
     if status < 400:
         return _redirected(reply, status, conditional)
     # Beyond 599 is invalid and counts as 5xx (RFC 9110 section 15).
     return _BY_STATUS.get(status, Outcome.CLIENT_ERROR if status < 500 else Outcome.SERVER_ERROR)
 
 
+def is_empty(reply: Reply) -> bool:
+    """Whether it is a 2xx whose body came whole, and holds nothing but white space."""
+    is_good = reply.status is not None and 200 <= reply.status < 300 and reply.status != HTTPStatus.PARTIAL_CONTENT
+    is_whole = reply.failure is None and reply.body_read and not reply.truncated
+    return is_good and is_whole and not reply.sunk_bytes and (not reply.body or reply.body.isspace())
+
+
+def is_no_news(reply: Reply, outcome: Outcome) -> bool:
+    """Whether an answer to a conditional request tells nothing of the document: only a 304 or a full 2xx does.
+
+    Broken servers answer validators with an empty 200, a 400 or a 412. What tells that the document is missing, moved,
+    forbidden or out of reach is news.
+    """
+    return is_empty(reply) or (outcome is Outcome.CLIENT_ERROR and reply.status not in TRANSIENT)
+
+
 def why_unwanted(reply: Reply) -> str:
     """Reason why a 2xx is unwanted, for a person: `application/pdf is not read`."""
-    media_type = (reply.header(Header.CONTENT_TYPE) or "").partition(";")[0].partition(",")[0].strip().lower()
-    return "it has no body" if reply.body_read else f"{media_type[:_TYPE_SHOWN]} is not read"
+    if reply.body_read:
+        return "it has no body"
+    named = media_type.declared(reply.header(Header.CONTENT_TYPE))[:_TYPE_SHOWN]
+    return f"{named or 'what names no media type, and looks like neither a page nor a text,'} is not read"
 
 
 def is_host_trouble(outcome: Outcome) -> bool:
@@ -66,7 +89,7 @@ def _failed(failure: Failure) -> Outcome:
 def _succeeded(reply: Reply, status: int) -> Outcome:
     if status < 200:
         return Outcome.CLIENT_ERROR
-    if status == HTTPStatus.PARTIAL_CONTENT:  # we never ask for a range: a part must not pass for the whole
+    if reply.is_part:  # we never ask for a range: a part must not pass for the whole
         return Outcome.BROKEN
     return Outcome.PAGE if reply.body_read and status not in _NO_DOCUMENT else Outcome.UNWANTED
 

@@ -22,7 +22,7 @@ from protego import Protego
 from app.errors import InputError
 from app.model import Reply, Url
 from app.policy.hours import Hours
-from app.policy.robots_match import Rule, Ruleset, normal
+from app.policy.robots_match import MAX_STEPS, TOO_COSTLY, Rule, Ruleset, Work, normal
 from app.policy.robots_text import MAX_BYTES, Group, Text, read
 
 __all__ = [
@@ -35,6 +35,8 @@ __all__ = [
     "Patience",
     "Robots",
     "Standing",
+    "Verdict",
+    "Work",
     "availability",
     "fresh_for_s",
     "in_force",
@@ -47,6 +49,7 @@ FRESH_S: Final = 12 * 3600.0  # ours: half of the 24 h that RFC 9309 section 2.4
 FRESH_AT_LEAST_S: Final = 300.0
 # Protego reads bare numbers.
 _IN_WORDS: Final = re.compile(r"([0-9]{1,9}(?:[.,][0-9]{1,9})?)\s*(?:s|secs?|seconds?)?", re.IGNORECASE)
+_STEPS_PER_ESCAPE: Final = 30  # as robots_match counts them, for an octet of a target that has some
 _ZONE: Final = re.compile(r"\s*(UTC?|GMT|Z)$", re.IGNORECASE)
 
 
@@ -57,12 +60,22 @@ class Decision:
     group   token of the group that was asked: ours in lower case, "*", or None when there is no group for us
     rule    the line that decided, as "Disallow: /private/"; None when no line matches or none was needed
     line    1-based number of that line in the file
+    is_too_costly  nobody knows: the file's patterns are too much work for this URL, and it is not fetched
     """
 
     allowed: bool
     group: str | None
     rule: str | None
     line: int | None
+    is_too_costly: bool = False
+
+
+class Verdict(StrEnum):
+    """The answer of robots.txt about a URL, within a budget of work."""
+
+    ALLOWED = "allowed"
+    DISALLOWED = "disallowed"
+    TOO_COSTLY = "too costly"  # to judge now, or at all: no line was found that decides
 
 
 class Robots:
@@ -105,6 +118,23 @@ class Robots:
         """Whether the sent and the linked form are both allowed: a site may forbid a parameter that we do not send."""
         return self.allowed(url.target) and (url.linked is None or self.allowed(url.linked))
 
+    def verdict(self, url: Url, work: Work) -> Verdict:
+        """The answer of `permits` for one of many URLs, which share a budget. Its steps are taken off `work`."""
+        verdict = self.verdict_of(url.target, work)
+        return verdict if url.linked is None or verdict is not Verdict.ALLOWED else self.verdict_of(url.linked, work)
+
+    def verdict_of(self, target: str, work: Work) -> Verdict:
+        """The answer of `allowed` for one of many targets, which share a budget."""
+        if target.startswith(_OWN_PATH) and _is_robots_txt(target):
+            return Verdict.ALLOWED
+        if work.left <= 0:
+            return Verdict.TOO_COSTLY
+        rule, steps = self._rules.find(_octets(target), min(work.left, MAX_STEPS))
+        work.left -= steps + (_STEPS_PER_ESCAPE * len(target) if "%" in target else 0)
+        if rule is TOO_COSTLY:
+            return Verdict.TOO_COSTLY
+        return Verdict.ALLOWED if rule is None or rule.allow else Verdict.DISALLOWED
+
     def judge(self, url: Url) -> Decision:
         """The answer of `permits`, with its reason."""
         decision = self.decide(url.target)
@@ -117,6 +147,8 @@ class Robots:
         rule = self._rules.find(_octets(target))[0]
         if rule is None:
             return Decision(allowed=True, group=self._group, rule=None, line=None)
+        if rule is TOO_COSTLY:
+            return Decision(allowed=False, group=self._group, rule=None, line=None, is_too_costly=True)
         return Decision(allowed=rule.allow, group=self._group, rule=str(rule), line=rule.line)
 
 
@@ -141,7 +173,7 @@ def availability(reply: Reply) -> Availability:
 
     429 is 4xx, so "unavailable" by the letter. Google and we read it as "not now".
     """
-    if reply.failure is not None or reply.status is None:
+    if reply.failure is not None or reply.status is None or reply.is_part:
         return Availability.UNREACHABLE
     if 200 <= reply.status < 300:
         return Availability.AVAILABLE

@@ -8,27 +8,35 @@ may have passed the "?", what follows is tried as part of the path and as part o
 (counted as escaped: `ö` is six octets; a run of stars is one, at the end only where it matches something),
 Allow wins between equals, the earlier line between twins.
 
-Plain prefixes cost one look-up per distinct length, of which 500 KiB can hold a thousand. Patterns with stars
-are tried from the longest to the shortest, part by part with `bytes.find`: no backtracking. What is left is a
-file with forty thousand such patterns, so the work is counted, and past `MAX_STEPS` the target is refused: to stay
-away is always allowed.
+A plain prefix costs a binary search. Of many patterns with stars only those are tried of which four octets (the rarest
+that each has) stand in the target, from the longest to the shortest, part by part with `bytes.find`: no backtracking.
+A file may still be made so that most of its patterns are tried. The work is counted in steps, and past a bound the
+answer is `TOO_COSTLY`: nobody knows. To stay away is always allowed, so the gate refuses such a URL (`too_costly`);
+admission, which has a budget for all links of a page, leaves it to the gate.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 from typing import Final, Literal, NamedTuple
 from urllib.parse import quote_from_bytes
 
-# A step is an octet looked at by `bytes.find` at its slowest, 2.6 ns here: 8 million are about 20 ms. That is
-# some three thousand patterns with stars against a URL of the greatest length, tens of thousands against an
-# ordinary one.
+# A step is an octet looked at by `bytes.find` at its slowest, 2.6 ns here: 8 million are about 20 ms, the most that one
+# decision takes. All links of a settle may take 25 times as much; it holds locks for 5 s at most.
 MAX_STEPS: Final = 8_000_000
-_STEPS_PER_CALL: Final = 40
+SETTLE_STEPS: Final = 200_000_000
+_STEPS_PER_CALL: Final = 100  # of one part's search
+_STEPS_PER_PATTERN: Final = 60  # that is passed by
+_STEPS_PER_GRAM: Final = 50
 # `bytes.find` is not linear below 2,500 octets: at each place it may look at half the needle again.
 _NEEDLE_PER_STEP: Final = 8
+# So many patterns with stars are tried one after another. More are looked up by octets that they demand.
+_FEW: Final = 64
+_GRAM: Final = 4
 
 # RFC 3986 section 2.2; and "%", because the normal form must not escape twice.
 _NEVER_ESCAPED: Final = "!*'();:@&=+$,/?#[]%"
@@ -46,6 +54,7 @@ def _unescaped(*kept: bytes) -> dict[bytes, bytes]:
 _IN_PATH: Final = _unescaped(b"2F", b"3F", b"25")
 _IN_QUERY: Final = _unescaped(b"25")
 _ALONE: Final = b"%25"
+_KEPT: Final = re.compile(rb"%[23]F")  # in the path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +75,15 @@ class Rule:
 
 
 TOO_COSTLY: Final = Rule(allow=False, pattern=b"* (given up: too many patterns with stars)", line=None)
+
+
+class Work:
+    """The steps that are left for the links of a page, the entries of a file or a settle as a whole."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int = SETTLE_STEPS) -> None:
+        self.left = left
 
 
 def normal(octets: bytes) -> bytes:
@@ -128,22 +146,24 @@ class _Pattern:
     end: Literal["anything", "nothing", "something"]
     steps: int
 
-    def matches(self, target: bytes) -> bool:
-        """Whether it matches a target that starts with `head`.
+    def matches(self, target: bytes) -> tuple[bool, int]:
+        """Whether it matches a target that starts with `head`, and the steps taken.
 
         The leftmost place for a part is as good as any later one.
         """
-        at, parts, end = len(self.head), self.parts, len(target)
+        at, parts, end, calls = len(self.head), self.parts, len(target), 1
         if self.end == "nothing":
             last = parts[-1].ends(target)
             if last < 0:
-                return False
+                return False, _STEPS_PER_CALL
             parts, end = parts[:-1], end - last
         for part in parts:
             found, at = part.find(target, at, end)
+            calls += 1
             if found < 0:
-                return False
-        return at < end if self.end == "something" else at <= end
+                return False, len(target) * self.steps + calls * _STEPS_PER_CALL
+        is_match = at < end if self.end == "something" else at <= end
+        return is_match, len(target) * self.steps + calls * _STEPS_PER_CALL
 
 
 def _compile(rule: Rule) -> Iterator[_Pattern]:
@@ -192,23 +212,82 @@ _SHORT: Final = 16
 _short_part = lru_cache(maxsize=4_096)(_part)
 
 
-class _Prefixes(dict[bytes, _Pattern]):
-    """Patterns without parts by their heads."""
+class _Prefixes:
+    """Patterns without parts by their heads, in order; with each head the place of the longest that it begins with."""
+
+    __slots__ = ("_heads", "_outer", "_patterns")
 
     def __init__(self, patterns: Iterable[_Pattern]) -> None:
-        super().__init__((pattern.head, pattern) for pattern in patterns)
-        self._lengths = sorted({len(head) for head in self}, reverse=True)
+        self._patterns = sorted(patterns, key=lambda pattern: pattern.head)
+        self._heads = [pattern.head for pattern in self._patterns]
+        self._outer: list[int] = []
+        around: list[int] = []
+        for place, head in enumerate(self._heads):
+            while around and not head.startswith(self._heads[around[-1]]):
+                around.pop()
+            self._outer.append(around[-1] if around else -1)
+            around.append(place)
 
-    def longest(self, target: bytes) -> _Pattern | None:
-        """The best rule by plain prefix.
+    def longest(self, target: bytes) -> tuple[_Pattern | None, int]:
+        """The best rule by plain prefix, and the steps taken.
 
-        At most a thousand look-ups: the distinct lengths sum to less than the file's size.
+        The heads between it and the target's place in the order begin with it, and so do those that they begin with:
+        at most a thousand, as they sum to less than the file's size.
         """
-        for length in self._lengths:
-            found = self.get(target[:length])
-            if found:
-                return found
-        return None
+        heads, outer = self._heads, self._outer
+        place, steps = bisect_right(heads, target) - 1, _STEPS_PER_CALL
+        while place >= 0 and not target.startswith(heads[place]):
+            place = outer[place]
+            steps += _STEPS_PER_PATTERN
+        return (self._patterns[place] if place >= 0 else None), steps
+
+
+class _Wild:
+    """Patterns with stars, the greatest rank first."""
+
+    __slots__ = ("_always", "_by_gram", "_sizes", "patterns")
+
+    def __init__(self, patterns: Iterable[_Pattern]) -> None:
+        self.patterns = sorted(patterns, key=lambda p: (-p.rank, p.rule.line or 0))
+        self._always: Sequence[int] = range(len(self.patterns))
+        self._by_gram: dict[bytes, list[int]] = {}
+        if len(self.patterns) > _FEW:
+            self._index()
+        self._sizes = sorted({len(gram) for gram in self._by_gram})
+
+    def _index(self) -> None:
+        """Put each pattern under one run of octets without which it matches nothing: the rarest in the file."""
+        counts = Counter(chain.from_iterable(map(_grams, self.patterns)))
+        by_gram, always = defaultdict(list), []
+        for place, pattern in enumerate(self.patterns):
+            rarest = min(_grams(pattern), key=lambda gram: (counts[gram], -len(gram)), default=b"")
+            (by_gram[rarest] if rarest else always).append(place)
+        self._by_gram, self._always = dict(by_gram), always
+
+    def near(self, target: bytes) -> tuple[Sequence[int], int]:
+        """The places of the patterns that may match, in order, and the steps taken."""
+        if not self._sizes:
+            return self._always, 0
+        found, by_gram = list(self._always), self._by_gram
+        for size in self._sizes:
+            for gram in {target[at : at + size] for at in range(len(target) - size + 1)}:
+                if gram in by_gram:
+                    found += by_gram[gram]
+        found.sort()
+        return found, _STEPS_PER_GRAM * (len(self._sizes) * len(target) + len(found))
+
+
+def _grams(pattern: _Pattern) -> Iterator[bytes]:
+    """Runs of octets that a target must have: every fourth of each part, and its last; a short part is one."""
+    for octets in (pattern.head, *chain.from_iterable(map(_in_both_forms, pattern.parts))):
+        for at in range(0, len(octets) - _GRAM, _GRAM):
+            yield octets[at : at + _GRAM]
+        if octets:
+            yield octets[-_GRAM:]
+
+
+def _in_both_forms(part: _Part) -> Iterable[bytes]:
+    return (part.octets,) if part.in_query is None else _KEPT.split(part.octets)
 
 
 class Ruleset:
@@ -226,26 +305,35 @@ class Ruleset:
         self._exact = {p.head: p for p in plain if p.end == "nothing"}
         self._prefixes = _Prefixes(p for p in plain if p.end == "anything")
         self._starred = _Prefixes(p for p in plain if p.end == "something")
-        self._wild = sorted((p for p in best.values() if p.parts), key=lambda p: (-p.rank, p.rule.line or 0))
+        self._wild = _Wild(p for p in best.values() if p.parts)
 
-    def find(self, target: bytes) -> tuple[Rule | None, int]:
-        """The rule that decides (None: none matches) and the steps taken. `target` is in `normal` form."""
-        found, size, steps = self._plain(target), len(target), 0
-        for wild in self._wild:
-            if found and wild.rank <= found.rank:
-                break
-            steps += _STEPS_PER_CALL
-            if not target.startswith(wild.head):
-                continue
-            steps += size * wild.steps + _STEPS_PER_CALL * min(size, len(wild.parts))
-            if steps > MAX_STEPS:
-                return TOO_COSTLY, steps
-            if wild.matches(target):
-                found = wild
-                break
-        return found.rule if found else None, steps
+    def find(self, target: bytes, most: int = MAX_STEPS) -> tuple[Rule | None, int]:
+        """The rule that decides (None: none matches) and the steps taken. `target` is in `normal` form.
 
-    def _plain(self, target: bytes) -> _Pattern | None:
-        found = self._exact.get(target) or self._prefixes.longest(target)
-        starred = self._starred and self._starred.longest(target[:-1])
-        return starred if starred and (not found or starred.rank > found.rank) else found
+        TOO_COSTLY where they are more than `most`; by one pattern at most, which costs a hundredth of MAX_STEPS.
+        """
+        found, steps = self._plain(target)
+        patterns = self._wild.patterns
+        if patterns and (not found or patterns[0].rank > found.rank):
+            near, looked_up = self._wild.near(target)
+            steps += looked_up
+            for place in near:
+                wild = patterns[place]
+                if found and wild.rank <= found.rank:
+                    break
+                if steps > most:
+                    return TOO_COSTLY, steps
+                steps += _STEPS_PER_PATTERN
+                if target.startswith(wild.head):
+                    is_match, tried = wild.matches(target)
+                    steps += tried
+                    if is_match:
+                        found = wild
+                        break
+        return (found.rule if found else None) if steps <= most else TOO_COSTLY, steps
+
+    def _plain(self, target: bytes) -> tuple[_Pattern | None, int]:
+        found, steps = self._prefixes.longest(target)
+        found = self._exact.get(target) or found
+        starred, more = self._starred.longest(target[:-1])
+        return starred if starred and (not found or starred.rank > found.rank) else found, steps + more

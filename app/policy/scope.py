@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from typing import assert_never
 
 from app.errors import InputError
@@ -37,7 +38,8 @@ class Scope:
     include    searched in the canonical URL; one must match, unless there are none
     exclude    searched in the canonical URL; none may match
     max_depth  links from a seed, None for no limit
-    redirects  how many entries redirects of seeds added
+    redirects  how many entries redirects of seeds added;   added: the hosts among them that are no seed's
+    seeds      hostnames of the seeds, or their domains, whatever the kind: the sites that the crawl is about
     """
 
     kind: ScopeKind
@@ -48,6 +50,8 @@ class Scope:
     exclude: tuple[re.Pattern[str], ...]
     max_depth: int | None
     redirects: int = 0
+    added: frozenset[str] = frozenset()
+    seeds: frozenset[str] = frozenset()
 
 
 def scope_of(
@@ -71,28 +75,48 @@ def scope_of(
         include=tuple(_pattern("include", text) for text in include),
         exclude=tuple(_pattern("exclude", text) for text in exclude),
         max_depth=max_depth,
+        seeds=frozenset(seed.host for seed in seeds),
     )
 
 
 def taken_in(scope: Scope, source: Url, target: Url) -> str | None:
     """The folder that a seed's redirect from `source` to `target` adds to the scope; None: it adds none.
 
-    It counts as its host, for PREFIX as itself. Within one origin a prefix stays as narrow as it was asked for.
-    Nothing is added beyond MOST_TAKEN_IN.
+    It counts as its host, for PREFIX as itself. Within one origin a prefix stays as narrow as it was asked for. Another
+    site is not added (`leads_away`), and nothing beyond MOST_TAKEN_IN.
     """
-    if scope.redirects >= MOST_TAKEN_IN:
+    is_near = _domain(source.host) == _domain(target.host) and _within(scope, source)
+    if scope.redirects >= MOST_TAKEN_IN or (not is_near and leads_away(scope, target.host)):
         return None
     if _within(scope, target) or (scope.kind is ScopeKind.PREFIX and source.origin == target.origin):
         return None
     return _prefix(target)
 
 
+def leads_away(scope: Scope, host: str) -> bool:
+    """Whether the host is of another site than every seed: not of the registrable domain of one, and not in the scope.
+
+    Where a seed's redirect leads there, that page is fetched alone.
+    """
+    if scope.kind is ScopeKind.ANY or host in scope.hosts:
+        return False
+    return _domain(host) not in _sites(scope.seeds)
+
+
+@lru_cache(maxsize=64)  # seeds can be many, and the scope is made anew for each redirect that comes into it
+def _sites(hosts: frozenset[str]) -> frozenset[str]:
+    return frozenset(map(_domain, hosts))
+
+
 def widened(scope: Scope, folders: Sequence[str]) -> Scope:
     """The scope with the folders that redirects of seeds added (`taken_in`)."""
     redirects = scope.redirects + len(folders)
+    hosts = frozenset(map(host_of_folder, folders))
     if scope.kind is ScopeKind.PREFIX:
-        return replace(scope, prefixes=(*scope.prefixes, *folders), redirects=redirects)
-    return replace(scope, hosts=scope.hosts.union(map(host_of_folder, folders)), redirects=redirects)
+        added = scope.added | (hosts - set(map(host_of_folder, scope.prefixes)))
+        return replace(scope, prefixes=(*scope.prefixes, *folders), redirects=redirects, added=added)
+    added = scope.added | (hosts - scope.hosts)
+    return replace(scope, hosts=scope.hosts | hosts, redirects=redirects, added=added)
 
 
 def host_of_folder(folder: str) -> str:
@@ -101,21 +125,41 @@ def host_of_folder(folder: str) -> str:
     return authority[: authority.index("]") + 1] if "]" in authority else authority.partition(":")[0]
 
 
-def judge(scope: Scope, url: Url, depth: int, *, is_link: bool = False) -> Refusal | None:
-    """The reason why a URL is not admitted, None when it is. depth: links from a seed.
+def judge(scope: Scope, url: Url, depth: int, *, is_link: bool = False, hops: int = 0) -> Refusal | None:
+    """The reason why a URL is not admitted, None when it is. depth: links from a seed.   hops: redirects after that
 
     The first of EXTENSION, SCOPE, EXCLUDED, DEPTH. A seed (depth 0), and its redirect's target, is exempt from all but
-    SCOPE: somebody asked for it.   is_link: not a seed, though as near: patterns hold.
+    SCOPE: somebody asked for it. So is a page of another site that a seed redirects to: it is fetched, and alone.
+    is_link: not a seed, though as near: patterns hold.
     """
     if depth > 0 and is_skipped_extension(url.target):
         return Refusal.EXTENSION
-    if not _within(scope, url):
+    if not _within(scope, url) and not (depth == 0 and hops > 0 and leads_away(scope, url.host)):
         return Refusal.SCOPE
     if (depth > 0 or is_link) and not _is_picked(scope, url.text):
         return Refusal.EXCLUDED
     if scope.max_depth is not None and depth > scope.max_depth:
         return Refusal.DEPTH
     return None
+
+
+def may_authenticate(scope: Scope, url: Url) -> bool:
+    """Whether a URL of the frontier may be asked for with the operator's credentials for its origin.
+
+    It must be of the scope that was asked for: a host that a seed's redirect added counts where it shares its
+    registrable domain with a seed. A prefix counts as its origin, which owns robots.txt and sitemaps.
+    """
+    if scope.kind is ScopeKind.PREFIX:
+        is_inside = any(prefix.startswith(f"{url.origin}/") for prefix in scope.prefixes)
+    else:
+        is_inside = _within(scope, url)
+    return is_inside and (url.host not in scope.added or _is_beside_a_seed(scope, url.host))
+
+
+def _is_beside_a_seed(scope: Scope, host: str) -> bool:
+    domain = _domain(host)
+    seeds = (*scope.domains, *scope.hosts, *map(host_of_folder, scope.prefixes))
+    return any(each == domain or each.endswith(f".{domain}") for each in seeds if each not in scope.added)
 
 
 def _within(scope: Scope, url: Url) -> bool:

@@ -22,7 +22,7 @@ from app.model import Origin, Refusal, Url
 MAX_LENGTH = 2_083  # characters (promise U2): the longest URL that Internet Explorer took
 
 # Names that hold a referrer or a session, never what is shown: general and advertisers,
-# newsletters, Matomo, sessions. `sid`, `session_id`, `source`, `campaign` and `ref` (a branch, to code hosts) are
+# newsletters, Matomo, sessions. `sid`, `session_id`, `s`, `source`, `campaign` and `ref` (a branch, to code hosts) are
 # left out on purpose: they name content on too many sites; a hash does not (phpBB). `*` at the end is a wildcard.
 _TRACKING = """
     utm_* gclid gclsrc gbraid wbraid dclid srsltid _ga _gl ref_src ref_url
@@ -33,7 +33,7 @@ _TRACKING = """
     sessionid phpsessid jsessionid aspsessionid* cfid cftoken
 """
 DEFAULT_TRACKING: tuple[str, ...] = tuple(_TRACKING.split())
-_HASHED_SESSION = re.compile(r"(?:sid|s|session_id)=[0-9a-f]{32}", re.IGNORECASE)
+_HASHED_SESSION = re.compile(r"(?:sid|session_id)=[0-9a-f]{32}", re.IGNORECASE)
 
 # https://fetch.spec.whatwg.org/#port-blocking: no web server listens there, and others may take a request for theirs.
 _BAD_PORTS = """

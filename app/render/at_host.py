@@ -41,7 +41,7 @@ def fetch(
 
     Raises LeaseLost, ServiceError.
     """
-    rules = rules_of(visit, url.origin, until=until)
+    rules = rules_of(visit, url.origin, until=until, authorised=asking.authorised)
     if isinstance(rules, Refused):
         return rules
     if not rules.permits(url):
@@ -61,6 +61,7 @@ def fetch(
         method=asking.method,
         fields=asking.fields,
         content=asking.content,
+        authorised=asking.authorised,
         fresh=is_post,  # over a kept connection it might be lost with it, and nobody would know whether it arrived
     )
     sent = send.send(visit, slot, Sending(request, url, POST_REASON if is_post else REASON, crawl_id))
@@ -71,10 +72,13 @@ def fetch(
     return _answer(reply, outcome)
 
 
-def rules_of(visit: Visit, origin: Origin, *, until: float) -> Robots | Refused:
-    """The rules in force, asked for in the host's turn where they are not known. Raises LeaseLost, ServiceError."""
+def rules_of(visit: Visit, origin: Origin, *, until: float, authorised: bool) -> Robots | Refused:
+    """The rules in force, asked for in the host's turn where they are not known.   authorised: as in Request
+
+    Raises LeaseLost, ServiceError.
+    """
     while True:
-        found = obtain.of(visit, origin)
+        found = obtain.of(visit, origin, authorised=authorised)
         match found:
             case Robots():
                 return found

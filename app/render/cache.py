@@ -1,7 +1,8 @@
 """A private HTTP cache (RFC 9111) for scripts and styles that many pages share. In memory, bounded in bytes.
 
 Stored is a 200 to a GET that says how long it is fresh, and sets no cookie. Nothing is revalidated: what is stale is
-fetched again. A worker's pages share it; their requests carry no credentials, so that an answer is the same to each.
+fetched again. A worker's pages share it. Answers of origins that the operator has credentials for are kept out of it,
+so that an answer is the same to each.
 """
 
 import threading

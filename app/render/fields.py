@@ -29,24 +29,26 @@ NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """The form of a request.   fields: beside our own;   content: of a POST"""
+    """The form of a request.   fields: beside our own;   content: of a POST;   authorised: as in Request"""
 
     method: str = "GET"
     fields: Mapping[str, str] = field(default_factory=lambda: NONE)
     content: bytes = b""
+    authorised: bool = False
 
 
 GET: Final = Asking()
 
 
-def asking(asked: SubRequest) -> Asking:
+def asking(asked: SubRequest, *, authorised: bool = False) -> Asking:
     """The request as it is sent. Headers are a script's own where it fetches; elsewhere they are the browser's."""
     if asked.resource is not ResourceKind.FETCH:
-        return Asking(method=asked.method)
+        return Asking(method=asked.method, authorised=authorised)
     is_post = asked.method == "POST"
     names = {**_SENT, **_OF_A_BODY} if is_post else _SENT
     fields = {names[name]: value for name, value in asked.headers.items() if name in names and _is_plain(value)}
-    return Asking(method=asked.method, fields=fields, content=asked.body if is_post else b"")
+    content = asked.body if is_post else b""
+    return Asking(method=asked.method, fields=fields, content=content, authorised=authorised)
 
 
 def _is_plain(value: str) -> bool:

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from app.browser.requests import origin_of
 from app.browser.values import Answer, Refused, ResourceKind, SubRequest
 from app.crawl.state.visit import Visit
-from app.model import Refusal, Url
+from app.model import Origin, Refusal, Url
 from app.model.render import RenderRefusal
 from app.policy.scope import judge
 from app.policy.url import Canon
@@ -49,6 +50,7 @@ class HostsAsked:
 class PageRequests:
     """The requests of one page: an `Ask` of `app.browser`.
 
+    entitled  the origin to which its requests may carry credentials: its own, where its crawl's scope admits that
     until     monotonic second after which none is begun
     unwanted  kinds that are left out for want of time
     late      requests for scripts, data and frames that were refused because their turn came too late
@@ -60,6 +62,7 @@ class PageRequests:
     due: Due
     cache: SharedCache
     until: float
+    entitled: Origin | None = None
     unwanted: frozenset[ResourceKind] = frozenset()
     late: int = 0
     cached: int = 0
@@ -78,15 +81,16 @@ class PageRequests:
         if isinstance(url, Refused):
             return url
         now = self.visit.now()
-        stored = None if asked.method == "POST" else self.cache.get(url.text, asked.resource, now)
+        is_shared = url.origin not in self.visit.worker.credentialed
+        stored = self.cache.get(url.text, asked.resource, now) if is_shared and asked.method != "POST" else None
         if stored is not None:
             with self._lock:
                 self.cached += 1
-        found = stored or self._sent(url, asking(asked))
+        found = stored or self._sent(url, asking(asked, authorised=self._is_authorised(asked, url)))
         if isinstance(found, Refused):
             self._note_late(asked, found)
             return found
-        if asked.method == "GET":
+        if is_shared and asked.method == "GET":
             self.cache.put(url.text, asked.resource, found, now)
         return found if asked.method != "HEAD" else Answer(status=found.status, headers=found.headers)
 
@@ -99,6 +103,11 @@ class PageRequests:
         self.is_over.set()
         with self._turns[self.visit.host]:
             pass
+
+    def _is_authorised(self, asked: SubRequest, url: Url) -> bool:
+        """Whether the page's own origin asks itself, and no frame or redirect of another origin."""
+        asks_itself = not asked.frame_url or origin_of(asked.frame_url) == str(url.origin)
+        return url.origin == self.entitled and asks_itself
 
     def _judged(self, asked: SubRequest) -> Url | Refused:
         if asked.resource in self.unwanted:

@@ -21,11 +21,12 @@ from app.crawl.request import slots
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import CutOff, return_host, stay, take_up
-from app.errors import ArchiveStopped
+from app.errors import ArchiveStopped, TiptoeError, one_line
 from app.model import Cause, Outcome, Refusal, Url, VisitEnding
 from app.model.render import RenderEnding, RenderRefusal
 from app.policy import backoff
 from app.policy.focus.patterns import MUCH
+from app.policy.scope import may_authenticate
 from app.render import keep, limits
 from app.render.at_host import rules_of
 from app.render.cache import SharedCache
@@ -42,6 +43,7 @@ PROBLEM_S: Final = 60.0
 SLOW_STARTS_MOST: Final = 4  # two of each thread, of half a minute each
 BUSY_SHARE: Final = 0.2  # of its time, that a browser has at least where a script keeps its page from rest
 KEPT_OUT: Final = frozenset({Cause.NOINDEX, Cause.OPTED_OUT, Cause.SITE_OPTED_OUT})
+_WHY_CHARS: Final = 300
 _log = structlog.get_logger()
 
 
@@ -122,7 +124,8 @@ class RenderTurns:
             expected, wall_s=settings.render_s, requests=settings.render_requests, lease_s=settings.lease_s
         )
         until = visit.now() + bounds.wall_s
-        rules = rules_of(visit, url.origin, until=until)
+        authorised = may_authenticate(visit.picked.scopes[due.crawl_id], url)
+        rules = rules_of(visit, url.origin, until=until, authorised=authorised)
         if isinstance(rules, Refused):
             _without_rules(visit, taken, rules.reason)
         elif not rules.permits(url):
@@ -131,8 +134,14 @@ class RenderTurns:
             slots.outlast(visit.worker, visit.lease, bounds.wall_s + limits.LEASE_REST_S)
             unwanted = limits.unwanted(expected, bounds)
             keep.check(visit, due)
-            ask = PageRequests(visit=visit, due=due, cache=self.cache, until=until, unwanted=unwanted)
-            response = PlainResponse(url=url.text, status=taken.status, headers=taken.headers, body=plain)
+            entitled = url.origin if authorised else None
+            ask = PageRequests(
+                visit=visit, due=due, cache=self.cache, until=until, entitled=entitled, unwanted=unwanted
+            )
+            guarded = frozenset(map(str, visit.worker.credentialed))
+            response = PlainResponse(
+                url=url.text, status=taken.status, headers=taken.headers, body=plain, guarded=guarded
+            )
             try:
                 found = self.browsers.render(response, ask, bounds, user_agent=self.user_agent)
             finally:
@@ -151,19 +160,16 @@ class RenderTurns:
                 retried(visit, taken, found.cause)
             case Rendering():
                 self.problem, self.slow_starts = None, 0
-                made = read_in(visit, due, url, taken, found)
-                if made is None:
-                    failed(visit, taken, "its document cannot be read")
-                elif ask.late and visit.worker.stopping.is_set():
-                    given_back(visit, taken, "its worker stopped", due_s=0.0)
-                elif (lacking := _lacking(taken, found, made.brought, late=ask.late)) is not None:
-                    retried(visit, taken, lacking, found, cached=ask.cached)
-                else:
-                    brought = judge(visit, due, url, taken, found, made)
-                    keep.keep(visit, due, url, taken, found, brought)  # first: without its record it is not the page
-                    take_in(visit, due, taken, found, made, brought)
-                    visit.picked.focus[due.crawl_id].rendered(url, brought.brought)
-                    ended(visit, taken, found, brought, cached=ask.cached)
+                mark, captures = visit.batch.mark(), len(visit.batch.captures)
+                try:
+                    _read(visit, taken, due, url, found, ask)
+                except (TiptoeError, OSError, MemoryError):  # ours: the page is not to blame
+                    raise
+                except Exception as error:  # noqa: BLE001  # whatever it is, its host is not to wait for it
+                    _log.exception("render.page_crashed")
+                    visit.batch.back_to(mark)
+                    del visit.batch.captures[captures:]
+                    failed(visit, taken, one_line(f"reading it raised {type(error).__name__}: {error}")[:_WHY_CHARS])
             case never:
                 assert_never(never)
 
@@ -182,6 +188,23 @@ class RenderTurns:
         self.slow_starts += problem.is_slowness
         if not problem.is_slowness or self.slow_starts >= SLOW_STARTS_MOST:
             self.problem = problem
+
+
+def _read(visit: Visit, taken: TakenRender, due: Due, url: Url, found: Rendering, ask: PageRequests) -> None:
+    """Read what the browser made of the page, and put it and its ending into the batch."""
+    made = read_in(visit, due, url, taken, found)
+    if made is None:
+        failed(visit, taken, "its document cannot be read")
+    elif ask.late and visit.worker.stopping.is_set():
+        given_back(visit, taken, "its worker stopped", due_s=0.0)
+    elif (lacking := _lacking(taken, found, made.brought, late=ask.late)) is not None:
+        retried(visit, taken, lacking, found, cached=ask.cached)
+    else:
+        brought = judge(visit, due, url, taken, found, made)
+        keep.keep(visit, due, url, taken, found, brought)  # first: without its record it is not the page
+        take_in(visit, due, taken, found, made, brought)
+        visit.picked.focus[due.crawl_id].rendered(url, brought.brought)
+        ended(visit, taken, found, brought, cached=ask.cached)
 
 
 def _take(visit: Visit) -> tuple[TakenRender, Due] | None:

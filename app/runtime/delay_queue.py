@@ -13,11 +13,12 @@ cost more than the visits do (`python -m bench polite`).
 import heapq
 import itertools
 import threading
-import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
 import structlog
+
+from app.clock import monotonic
 
 T = TypeVar("T")
 LATE_S = 0.02
@@ -27,7 +28,7 @@ _log = structlog.get_logger()
 class Clock:
     """Monotonic seconds, and a wait for one of them. Tests replace it by a clock that they set."""
 
-    now = staticmethod(time.monotonic)
+    now = staticmethod(monotonic)
 
     def wait(self, condition: threading.Condition, until: float | None) -> None:
         """Wait, with the condition's lock, for its `notify` or for this second; None: for `notify` alone."""

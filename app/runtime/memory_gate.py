@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 MIB = 1024 * 1024
 SMALL_BYTES = 32 * 1024
-# Of a tree, for each "<"; of everything else, for each byte. The worst of 65 kinds of documents (docs/reliability.md).
+# Of a tree, for each "<"; of everything else, for each byte. The worst of 68 kinds of documents (docs/reliability.md).
 BYTES_PER_TAG = 330
 BYTES_PER_BYTE = 44
 LOOK_S = 1.0

@@ -81,7 +81,7 @@ _UTC = frozenset({"UTC", "Etc/UTC", "GMT"})  # a package takes the machine's zon
 # https://www.postgresql.org/docs/current/errcodes-appendix.html
 READ_ONLY = "25006"  # read_only_sql_transaction
 _UNDONE = frozenset({"40P01", "40001"})  # deadlock_detected, serialization_failure: a repeat may succeed
-_VALUES = frozenset({"22", "23"})  # classes: the values to write are at fault
+_VALUES = frozenset({"22", "23", "54"})  # classes: the values to write are at fault, or too large for jsonb or an index
 _PRIVILEGE = "42501"  # insufficient_privilege
 _NO_SCHEMA = "3F"
 _REMEDIES = {  # by SQLSTATE, else by its class
@@ -95,7 +95,6 @@ _REMEDIES = {  # by SQLSTATE, else by its class
     "53200": "give Postgres' machine more memory",
     "53300": "raise max_connections of Postgres, or lower TIPTOE_POOL_SIZE",
     "53": "give Postgres' machine more of it",
-    "54": "raise that limit of Postgres",
     "55": "end the session that holds it, and try again",
     "57014": "raise statement_timeout of the role, or try again",
     "57": "try again when Postgres is up",

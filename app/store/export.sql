@@ -1,6 +1,7 @@
 -- pages: the next pages of a crawl, in the order of their keys; long columns only where they are wanted
+-- Gone pages are there only in an increment, or where their state is asked for.
 SELECT p.host_id AS after_1, p.key AS after_2, p.url, h.name AS host, p.status, p.content_type, p.charset, p.language,
-       p.language_detected, p.title, p.description,
+       p.language_detected, p.title, p.headline, p.author, p.description, p.data,
        p.published_at, p.published_from, p.modified_at, p.modified_from,
        CASE WHEN :with_text THEN p.main_text END AS text,
        p.canonical_url, p.depth, p.links, p.body_bytes, p.truncated, p.needs_script, p.directives, p.opt_out,
@@ -9,12 +10,18 @@ SELECT p.host_id AS after_1, p.key AS after_2, p.url, h.name AS host, p.status, 
            SELECT d.of_url FROM duplicates AS d
            WHERE d.host_id = p.host_id AND d.crawl_id = p.crawl_id AND d.key = p.key AND d.kind <> 'review'
        ) END AS duplicate_of,
-       p.first_fetched_at, p.fetched_at, p.changed_at, p.rendered_at, encode(p.key, 'hex') AS key
+       p.first_fetched_at, p.fetched_at, p.changed_at, p.rendered_at, encode(p.key, 'hex') AS key,
+       CASE WHEN u.gone_at IS NULL THEN 'done' ELSE 'gone' END AS state, u.gone_at
 FROM pages AS p
 JOIN hosts AS h ON h.id = p.host_id
+LEFT JOIN urls AS u ON u.host_id = p.host_id AND u.crawl_id = p.crawl_id AND u.key = p.key
 WHERE p.crawl_id = :crawl_id
   AND (p.host_id, p.crawl_id, p.key) > (CAST(:after_1 AS bigint), :crawl_id, decode(:after_2, 'hex'))
-  AND (CAST(:since AS timestamptz) IS NULL OR p.fetched_at >= CAST(:since AS timestamptz))
+  AND (CAST(:since AS timestamptz) IS NULL
+       OR greatest(p.fetched_at, u.gone_at) >= CAST(:since AS timestamptz))
+  AND CASE WHEN CAST(:state AS text[]) IS NOT NULL
+           THEN CASE WHEN u.gone_at IS NULL THEN 'done' ELSE 'gone' END = ANY(CAST(:state AS text[]))
+           ELSE u.gone_at IS NULL OR CAST(:since AS timestamptz) IS NOT NULL END
   AND (CAST(:status AS integer[]) IS NULL OR p.status = ANY(CAST(:status AS integer[])))
   AND (CAST(:language AS text[]) IS NULL
        OR lower(coalesce(p.language, p.language_detected)) = ANY(CAST(:language AS text[]))
@@ -75,16 +82,17 @@ ORDER BY l.found_at, l.id, link.place
 -- items: the next items of a crawl, in the order of their keys
 SELECT i.host_id AS after_1, i.key AS after_2, i.handler AS after_3, i.n AS after_4, i.handler, i.version, i.url,
        h.name AS host, i.n, i.item,
-       i.stale, i.extracted_at
+       i.stale OR u.gone_at IS NOT NULL AS stale, i.extracted_at
 FROM items AS i
 JOIN hosts AS h ON h.id = i.host_id
+LEFT JOIN urls AS u ON u.host_id = i.host_id AND u.crawl_id = i.crawl_id AND u.key = i.key
 WHERE i.crawl_id = :crawl_id
   AND (i.host_id, i.crawl_id, i.key, i.handler, i.n)
       > (CAST(:after_1 AS bigint), :crawl_id, decode(:after_2, 'hex'),
          CAST(:after_3 AS text), CAST(:after_4 AS integer))
   AND (CAST(:since AS timestamptz) IS NULL OR i.extracted_at >= CAST(:since AS timestamptz))
   AND (CAST(:handler AS text[]) IS NULL OR i.handler = ANY(CAST(:handler AS text[])))
-  AND (CAST(:stale AS boolean[]) IS NULL OR i.stale = ANY(CAST(:stale AS boolean[])))
+  AND (CAST(:stale AS boolean[]) IS NULL OR (i.stale OR u.gone_at IS NOT NULL) = ANY(CAST(:stale AS boolean[])))
   AND (CAST(:host AS text[]) IS NULL OR h.name = ANY(CAST(:host AS text[])))
   AND (CAST(:url_like AS text[]) IS NULL OR i.url ~ ANY(CAST(:url_like AS text[])))
 ORDER BY i.host_id, i.crawl_id, i.key, i.handler, i.n

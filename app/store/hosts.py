@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from app.model import Rest, RestReason
 from app.policy.pace import History
-from app.store import db
+from app.store import clocks, db
 from app.store.host_rows import Contact, HostPace, Loan, Locked, Offer, TakenHost
 
 _sql = db.queries("hosts")
@@ -50,6 +50,7 @@ def claim_due(
             "ahead_s": ahead_s,
             "offer_s": offer_s,
             "isolate": isolate,
+            **clocks.steady(),
         },
     )
     return rows.of(Offer)
@@ -89,13 +90,13 @@ def take_up(tx: Connection, *, host_id: int, token: UUID, worker: str, lease_s: 
 
 def offer_now(tx: Connection, *, name: str, offer_s: float, isolate: int) -> Offer | None:
     """Offer a host to the caller, which visits it itself. None when the host may not be contacted now."""
-    rows = db.run(tx, _sql["offer_now"], {"name": name, "offer_s": offer_s, "isolate": isolate})
+    rows = db.run(tx, _sql["offer_now"], {"name": name, "offer_s": offer_s, "isolate": isolate, **clocks.steady()})
     return next(iter(rows.of(Offer)), None)
 
 
 def borrow(tx: Connection, *, name: str, lease_s: float, isolate: int) -> Loan | None:
     """Lease a host for one request. None when it may not be contacted now. isolate: as in claim_due."""
-    rows = db.run(tx, _sql["borrow"], {"name": name, "lease_s": lease_s, "isolate": isolate})
+    rows = db.run(tx, _sql["borrow"], {"name": name, "lease_s": lease_s, "isolate": isolate, **clocks.steady()})
     return next(iter(rows.of(Loan)), None)
 
 

@@ -10,7 +10,7 @@ GROUP BY queue
 -- Joined by ctid, which the row lock pins: a look-up by id would walk the dead row versions that a long transaction
 -- keeps.
 -- After a failover or a restore nothing is lent, or written under a lease, until the lineage was checked
--- (app.store.lineage).
+-- (app.store.lineage); nor is it after a step of the database's clock, until that was accepted (app.store.clocks).
 WITH due AS MATERIALIZED (
     SELECT ready.place, ready.outlived, ready.missed, ready.due_at
     FROM unnest(CAST(:queues AS text[]), CAST(:capacity AS integer[]), CAST(:since AS timestamptz[]))
@@ -24,6 +24,10 @@ WITH due AS MATERIALIZED (
           AND (h.state = 'idle' OR h.lease_until <= statement_timestamp())
           AND NOT h.pause_requested
           AND NOT EXISTS (SELECT FROM lineage AS l WHERE l.seen <> tiptoe_lineage())
+          AND NOT EXISTS (
+              SELECT FROM clocks AS c
+              WHERE c.machine = :clock
+                AND statement_timestamp() > c.at + make_interval(secs => :step_s + (1 + :drift) * (:boot_s - c.boot_s)))
         ORDER BY h.next_fetch_at
         LIMIT capacity.free
         FOR UPDATE SKIP LOCKED
@@ -50,6 +54,10 @@ WITH free AS MATERIALIZED (
     WHERE name = :name
       AND (state = 'idle' OR lease_until <= statement_timestamp())
       AND NOT EXISTS (SELECT FROM lineage AS l WHERE l.seen <> tiptoe_lineage())
+      AND NOT EXISTS (
+          SELECT FROM clocks AS c
+          WHERE c.machine = :clock
+            AND statement_timestamp() > c.at + make_interval(secs => :step_s + (1 + :drift) * (:boot_s - c.boot_s)))
       AND state <> 'paused' AND NOT pause_requested
       AND greatest(polite_at, blocked_until, CASE WHEN state <> 'idle' THEN next_fetch_at END) <= statement_timestamp()
     FOR UPDATE SKIP LOCKED
@@ -72,6 +80,10 @@ WITH free AS MATERIALIZED (
     WHERE name = :name
       AND (state = 'idle' OR lease_until <= statement_timestamp())
       AND NOT EXISTS (SELECT FROM lineage AS l WHERE l.seen <> tiptoe_lineage())
+      AND NOT EXISTS (
+          SELECT FROM clocks AS c
+          WHERE c.machine = :clock
+            AND statement_timestamp() > c.at + make_interval(secs => :step_s + (1 + :drift) * (:boot_s - c.boot_s)))
       AND state <> 'paused' AND NOT pause_requested
       AND greatest(polite_at, blocked_until, CASE WHEN state <> 'idle' THEN next_fetch_at END) <= statement_timestamp()
     FOR UPDATE SKIP LOCKED

@@ -49,7 +49,7 @@ def widen(engine: Engine, handler: str, fields: Mapping[str, str | None]) -> lis
                 return []
             there = {*before, *FIRST}
             new = {name: kind for name, kind in fields.items() if name not in there and _may_be_column(name)}
-            if before and not new:
+            if before and not new and tx.execute(_sql["is_current"], {"view": name_of(handler)}).scalar_one():
                 return list(before)
             known = {name: kind for name, kind in before.items() if name not in FIRST}
             _create(tx, handler, known, dict(list(new.items())[: max(COLUMNS_MOST - len(known), 0)]))
@@ -69,8 +69,10 @@ def _create(tx: Connection, handler: str, known: Mapping[str, str], new: Mapping
     fields = [_column(name, kind) for name, kind in typed.items()]
     statement = sql.SQL(
         "CREATE OR REPLACE VIEW {view} AS SELECT c.name AS _crawl, i.url AS _url, i.n AS _n, i.version AS _version, "
-        "i.stale AS _stale, i.extracted_at AS _extracted_at, i.item AS _item{fields} "
-        "FROM items AS i JOIN crawls AS c ON c.id = i.crawl_id WHERE i.handler = {handler}"
+        "i.stale OR u.gone_at IS NOT NULL AS _stale, i.extracted_at AS _extracted_at, i.item AS _item{fields} "
+        "FROM items AS i JOIN crawls AS c ON c.id = i.crawl_id "
+        "LEFT JOIN urls AS u ON u.host_id = i.host_id AND u.crawl_id = i.crawl_id AND u.key = i.key "
+        "WHERE i.handler = {handler}"
     ).format(
         view=sql.Identifier(name_of(handler)),
         fields=sql.SQL("").join(sql.SQL(", ") + field for field in fields),

@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from app.policy.offers import QueueOffers
-from app.store import db
+from app.store import clocks, db
 from app.store.host_rows import Offer
 
 _sql = db.queries("offers")
@@ -47,5 +47,5 @@ def probe(tx: Connection, host_ids: Sequence[int], *, ahead_s: float, offer_s: f
     """Offer missed hosts again where they are due."""
     if not host_ids:
         return []
-    where = {"ids": db.array_param(host_ids), "ahead_s": ahead_s, "offer_s": offer_s}
+    where = {"ids": db.array_param(host_ids), "ahead_s": ahead_s, "offer_s": offer_s, **clocks.steady()}
     return db.run(tx, _sql["probe"], where).of(Offer)

@@ -26,6 +26,10 @@ WITH missed AS MATERIALIZED (
       AND next_fetch_at <= statement_timestamp() + make_interval(secs => :ahead_s)
       AND NOT pause_requested
       AND NOT EXISTS (SELECT FROM lineage AS l WHERE l.seen <> tiptoe_lineage())
+      AND NOT EXISTS (
+          SELECT FROM clocks AS c
+          WHERE c.machine = :clock
+            AND statement_timestamp() > c.at + make_interval(secs => :step_s + (1 + :drift) * (:boot_s - c.boot_s)))
     FOR UPDATE SKIP LOCKED
 )
 UPDATE hosts

@@ -30,6 +30,9 @@ class PageRow(TypedDict):
     language: str | None
     language_detected: str | None
     title: str | None
+    headline: str | None
+    author: str | None
+    data: Mapping[str, Any] | None
     description: str | None
     published_at: str | None
     published_from: str | None

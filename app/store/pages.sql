@@ -4,18 +4,18 @@
 -- What a browser made stands until it makes it anew: the plain answer of such a page says nothing.
 WITH kept AS (
 INSERT INTO pages (host_id, crawl_id, key, url, status, content_type, charset, language, language_detected, title,
-                   description, published_at, published_from, modified_at, modified_from, main_text, body_sha256,
-                   text_sha256, body_bytes, needs_script, truncated, links, canonical_url, directives, opt_out, depth,
+                   headline, author, data, description, published_at, published_from, modified_at, modified_from,
+                   main_text, body_sha256, text_sha256, body_bytes, needs_script, truncated, links, canonical_url, directives, opt_out, depth,
                    first_fetched_at, fetched_at, changed_at, rendered_at)
 SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.status, r.content_type, r.charset, r.language,
-       r.language_detected, r.title, r.description, r.published_at, r.published_from, r.modified_at, r.modified_from,
-       r.main_text, decode(r.body_sha256, 'hex'), decode(r.text_sha256, 'hex'), r.body_bytes, r.needs_script,
+       r.language_detected, r.title, r.headline, r.author, r.data, r.description, r.published_at, r.published_from,
+       r.modified_at, r.modified_from, r.main_text, decode(r.body_sha256, 'hex'), decode(r.text_sha256, 'hex'), r.body_bytes, r.needs_script,
        r.truncated, r.links, r.canonical_url, r.directives, r.opt_out, r.depth, now.at, now.at, now.at,
        CASE WHEN r.rendered THEN now.at END
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, key text, url text, status smallint, content_type text, charset text,
-    language text, language_detected text, title text, description text, published_at timestamptz, published_from text,
-    modified_at timestamptz, modified_from text, main_text text, body_sha256 text, text_sha256 text, body_bytes bigint,
+    language text, language_detected text, title text, headline text, author text, data jsonb, description text,
+    published_at timestamptz, published_from text, modified_at timestamptz, modified_from text, main_text text, body_sha256 text, text_sha256 text, body_bytes bigint,
     needs_script jsonb, truncated boolean, links integer, canonical_url text, directives text, opt_out text,
     depth integer, rendered boolean, awaits boolean)
 CROSS JOIN (SELECT clock_timestamp() AS at) AS now
@@ -26,6 +26,7 @@ WHERE NOT coalesce(r.awaits, false) OR NOT EXISTS (
 ON CONFLICT (host_id, crawl_id, key) DO UPDATE
 SET status = excluded.status, content_type = excluded.content_type, charset = excluded.charset,
     language = excluded.language, language_detected = excluded.language_detected, title = excluded.title,
+    headline = excluded.headline, author = excluded.author, data = excluded.data,
     description = excluded.description, published_at = excluded.published_at,
     published_from = excluded.published_from, modified_at = excluded.modified_at,
     modified_from = excluded.modified_from, main_text = excluded.main_text, body_sha256 = excluded.body_sha256,

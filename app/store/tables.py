@@ -393,7 +393,7 @@ urls = Table(
         server_default=text("false"),
         comment="resting for a retry, not for a recrawl: an open state",
     ),
-    Column("due_at", Time, comment="resting and gone: when to look again"),
+    Column("due_at", Time, comment="resting, gone, and alias by a canonical: when to look again"),
     Column("interval_s", Double, comment="recrawl interval"),
     Column("score_parts", Integer, comment="components of the score as it was admitted: app.policy.focus.score"),
     Column("change_shape", REAL, comment="belief about how often it changes: shape of a Gamma distribution"),
@@ -415,6 +415,7 @@ urls = Table(
     Column("admitted_at", Time, nullable=False, server_default=NOW),
     Column("fetched_at", Time),
     Column("changed_at", Time),
+    Column("gone_at", Time, comment="since when it is gone; it stays until a fetch brings the page again"),
     Column("linked", Text, comment="path and query as linked, where tracking or session parameters are not sent"),
     PrimaryKeyConstraint("host_id", "crawl_id", "key"),
     CheckConstraint("state IN ('queued', 'resting', 'refused', 'gone', 'quarantined', 'alias')", name="state_known"),
@@ -432,7 +433,7 @@ urls = Table(
         "id",
         postgresql_where=text("state = 'queued'"),
     ),
-    Index("urls_due", "crawl_id", "due_at", postgresql_where=text("state IN ('resting', 'gone')")),
+    Index("urls_due", "crawl_id", "due_at", postgresql_where=text("state IN ('resting', 'gone', 'alias')")),
     Index("urls_retry", "crawl_id", "due_at", postgresql_where=text("state = 'resting' AND retrying")),
     Index("urls_refused", "host_id", "crawl_id", "key", postgresql_where=text("state = 'refused'")),
     comment="The frontier: one row per (crawl, canonical URL).",
@@ -585,7 +586,10 @@ pages = Table(
     Column("language", Text, comment="BCP 47, as the page declares it"),
     Column("language_detected", Text, comment="ISO 639, of the main text, where none is declared"),
     Column("title", Text),
+    Column("headline", Text, comment="what stands over the page: an h1 that its titles share, else its title"),
+    Column("author", Text, comment="as JSON-LD, meta or a link name it"),
     Column("description", Text),
+    Column("data", JSONB, comment="what the page says of itself: og, meta, json-ld; 16 KiB, then cut is true"),
     Column("published_at", Time, comment="as the page says"),
     Column("published_from", Text, comment="where it says so: json-ld, meta, time"),
     Column("modified_at", Time, comment="as the page says"),
@@ -996,6 +1000,15 @@ lineage = Table(
     CheckConstraint("is_only", name="one_row"),
     comment="What the rows were last known to be in: another server, timeline or database "
     "may lack what was written last.",
+)
+
+clocks = Table(
+    "clocks",
+    metadata,
+    Column("machine", Text, primary_key=True, comment="a machine's clock, until it boots again"),
+    Column("at", Time, nullable=False, comment="the database's time when it was last compared"),
+    Column("boot_s", Double, nullable=False, comment="that machine's seconds then"),
+    comment="The database's clock beside those of the machines that dispatch: a step shows as a difference.",
 )
 
 extractions = Table(

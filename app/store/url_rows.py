@@ -137,7 +137,7 @@ class Raise(TypedDict):
 class Result(TypedDict):
     """The result of a queued URL: every column that `record` writes. due_s counts from now; score None leaves it.
 
-    sends: another form of it that is sent from now on.
+    sends: another form of it that is sent from now on.   kind: of a page that turned out to be a feed or a sitemap
     """
 
     host_id: int
@@ -168,6 +168,7 @@ class Result(TypedDict):
     fetched: bool
     changed: bool
     sends: NotRequired[str]
+    kind: NotRequired[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

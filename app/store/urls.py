@@ -176,12 +176,12 @@ def forget(tx: Connection, *, host_id: int, key: bytes, crawl_id: int | None) ->
 
 def refused_of_host(
     tx: Connection, *, host_id: int, after: tuple[int, bytes], n: int
-) -> list[tuple[int, bytes, str, str | None]]:
-    """(crawl id, key, URL, as linked) of refused URLs: a page of n after the last (crawl id, key) of the page
+) -> list[tuple[int, bytes, str, str | None, str]]:
+    """(crawl id, key, URL, as linked, cause) of refused URLs: a page of n after the last (crawl id, key) of the page
     before."""
     where = {"host_id": host_id, "after_crawl": after[0], "after_key": after[1], "n": n}
     rows = db.run(tx, _sql["refused_of_host"], where)
-    return [(row.crawl_id, row.key, row.url, row.linked) for row in rows]
+    return [(row.crawl_id, row.key, row.url, row.linked, row.cause) for row in rows]
 
 
 def trapped_hosts(tx: Connection, crawl_id: int) -> list[int]:
@@ -229,14 +229,19 @@ def seed_urls(tx: Connection, crawl_id: int) -> list[str]:
     return list(tx.execute(_sql["seed_urls"], {"crawl_id": crawl_id}).scalars())
 
 
+def led_to(tx: Connection, *, crawl_id: int, n: int) -> list[str]:
+    """URLs that redirects of a crawl's seeds led to, in the end."""
+    return list(tx.execute(_sql["led_to"], {"crawl_id": crawl_id, "n": n}).scalars())
+
+
 def retry_failed(tx: Connection, crawl_id: int) -> list[int]:
     """Queue quarantined URLs again. Returns the host of each."""
     return list(tx.execute(_sql["retry_failed"], {"crawl_id": crawl_id}).scalars())
 
 
 def ends_of_seeds(tx: Connection, *, crawl_id: int, n: int) -> list[dict[str, Any]]:
-    """url, state, status, outcome, cause, detail, alias_of, reason, host, is_paused, resting_because, resting_detail,
-    total; without aliases of another row.
+    """url, format, entries, state, status, outcome, cause, detail, alias_of, reason, host, is_paused, resting_because,
+    resting_detail, total; without aliases of another row.
     """
     where = {"crawl_id": crawl_id, "n": n, "out_of_reach": RestReason.ROBOTS_OUT_OF_REACH}
     return [dict(row) for row in tx.execute(_sql["ends_of_seeds"], where).mappings()]

@@ -90,16 +90,18 @@ SET state = r.state, attempts = r.attempts, network_failures = r.network_failure
     change_shape = r.change_shape, change_s = r.change_s, etag = r.etag, last_modified = r.last_modified,
     body_sha256 = decode(r.body_sha256, 'hex'), text_sha256 = decode(r.text_sha256, 'hex'),
     status = r.status, outcome = r.outcome, cause = r.cause, detail = r.detail, directives = r.directives,
-    opt_out = r.opt_out, alias_of = r.alias_of,
+    opt_out = r.opt_out, alias_of = r.alias_of, kind = coalesce(r.kind, u.kind),
     url = coalesce(r.sends, u.url), linked = CASE WHEN r.sends IS NULL THEN u.linked END,
     fetched_at = CASE WHEN r.fetched THEN clock_timestamp() ELSE u.fetched_at END,
-    changed_at = CASE WHEN r.changed THEN clock_timestamp() ELSE u.changed_at END
+    changed_at = CASE WHEN r.changed THEN clock_timestamp() ELSE u.changed_at END,
+    gone_at = CASE WHEN r.state = 'gone' THEN coalesce(u.gone_at, clock_timestamp())
+                   WHEN coalesce(r.outcome, '') NOT IN ('page', 'unchanged') THEN u.gone_at END
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, key text, state text, attempts smallint, network_failures smallint,
     server_failures smallint, parse_failures smallint, retrying boolean, score real, due_s double precision,
     interval_s double precision, change_shape real, change_s real, etag text, last_modified text, body_sha256 text,
     text_sha256 text, status smallint, outcome text, cause text, detail text, directives text, opt_out text,
-    alias_of text, fetched boolean, changed boolean, sends text)
+    alias_of text, fetched boolean, changed boolean, sends text, kind text)
 WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex')
   AND CASE u.state WHEN 'queued' THEN true END
 
@@ -129,14 +131,14 @@ FROM due
 WHERE urls.host_id = due.host_id AND urls.crawl_id = due.crawl_id AND urls.key = due.key AND urls.state = 'resting'
 RETURNING urls.host_id
 
--- promote_recrawls: in crawls that keep fresh, queue due pages, and gone ones for a rare check
+-- promote_recrawls: in crawls that keep fresh, queue due pages, gone ones for a rare check, and aliases by a canonical
 WITH due AS MATERIALIZED (
     SELECT ready.host_id, ready.crawl_id, ready.key
     FROM crawls AS c
     CROSS JOIN LATERAL (
         SELECT u.host_id, u.crawl_id, u.key
         FROM urls AS u
-        WHERE u.crawl_id = c.id AND u.state IN ('resting', 'gone') AND u.due_at <= statement_timestamp()
+        WHERE u.crawl_id = c.id AND u.state IN ('resting', 'gone', 'alias') AND u.due_at <= statement_timestamp()
         ORDER BY u.due_at
         LIMIT :n
         FOR UPDATE SKIP LOCKED
@@ -146,7 +148,7 @@ WITH due AS MATERIALIZED (
 UPDATE urls SET state = 'queued', due_at = NULL, retrying = false
 FROM due
 WHERE urls.host_id = due.host_id AND urls.crawl_id = due.crawl_id AND urls.key = due.key
-  AND urls.state IN ('resting', 'gone')
+  AND urls.state IN ('resting', 'gone', 'alias')
 RETURNING urls.host_id
 
 -- round_of_hosts: the number of a crawl's URLs for the next round, by host, and the floor of those that are deferred
@@ -205,7 +207,7 @@ WHERE host_id = :host_id AND key = :key AND (CAST(:crawl_id AS bigint) IS NULL O
 RETURNING crawl_id
 
 -- refused_of_host: URLs that robots.txt of an origin refuses, a page of them
-SELECT crawl_id, key, url, linked
+SELECT crawl_id, key, url, linked, cause
 FROM urls
 WHERE host_id = :host_id AND state = 'refused' AND cause <> 'trap' AND (crawl_id, key) > (:after_crawl, :after_key)
 ORDER BY crawl_id, key
@@ -265,6 +267,12 @@ WHERE crawl_id = :crawl_id AND depth = 0 AND found_on IS NULL
 ORDER BY id
 LIMIT :n
 
+-- led_to: where redirects of a crawl's seeds led, in the end
+SELECT url FROM urls
+WHERE crawl_id = :crawl_id AND depth = 0 AND hops > 0 AND state <> 'alias' AND kind = 'page'
+ORDER BY id
+LIMIT :n
+
 -- seed_urls: the seeds of a crawl, all of them
 SELECT url FROM urls WHERE crawl_id = :crawl_id AND depth = 0 AND found_on IS NULL
 
@@ -276,9 +284,9 @@ WHERE crawl_id = :crawl_id AND state = 'quarantined'
 RETURNING host_id
 
 -- ends_of_seeds: the states of a crawl's seeds and of their redirects' targets, the last of each chain first
--- With their total, the reason why a redirect was not followed, and why their host rests or their origin may not be
--- fetched from.
-SELECT u.url, u.state, u.status, u.outcome, u.cause, u.detail, u.alias_of, s.reason, h.name AS host,
+-- With their total, what a feed or a sitemap listed, the reason why a redirect was not followed, and why their host rests
+-- or their origin may not be fetched from.
+SELECT u.url, m.format, m.entries, u.state, u.status, u.outcome, u.cause, u.detail, u.alias_of, s.reason, h.name AS host,
        h.state = 'paused' OR h.pause_requested AS is_paused, h.polite_at, clock_timestamp() AS now,
        CASE WHEN r.since IS NOT NULL THEN :out_of_reach
             WHEN h.blocked_until > clock_timestamp() OR h.next_fetch_at > greatest(clock_timestamp(), h.polite_at)
@@ -298,7 +306,9 @@ LEFT JOIN LATERAL (
           || CASE WHEN (robots.scheme, robots.port) IN (('http', 80), ('https', 443))
                    THEN '' ELSE ':' || robots.port END
 ) AS r ON true
-WHERE u.crawl_id = :crawl_id AND u.depth = 0 AND u.kind = 'page' AND (u.state <> 'alias' OR s.reason IS NOT NULL)
+LEFT JOIN sitemaps AS m ON m.host_id = u.host_id AND m.crawl_id = u.crawl_id AND m.key = u.key AND u.kind = 'sitemap'
+WHERE u.crawl_id = :crawl_id AND u.depth = 0 AND (u.kind = 'page' OR u.found_on IS NULL)
+  AND (u.state <> 'alias' OR s.reason IS NOT NULL)
 ORDER BY u.hops DESC, u.id
 LIMIT :n
 

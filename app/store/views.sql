@@ -255,13 +255,15 @@ COMMENT ON VIEW v_extractions IS
     'is_running: a worker has it now; waits_for_node: the machine whose disk has its body.';
 
 CREATE VIEW v_items AS
-SELECT c.name AS crawl, i.handler, i.version, i.stale, i.url, i.n, i.item, i.extracted_at
+SELECT c.name AS crawl, i.handler, i.version, i.stale OR u.gone_at IS NOT NULL AS stale, i.url, i.n, i.item,
+       i.extracted_at
 FROM items AS i
-JOIN crawls AS c ON c.id = i.crawl_id;
+JOIN crawls AS c ON c.id = i.crawl_id
+LEFT JOIN urls AS u ON u.host_id = i.host_id AND u.crawl_id = i.crawl_id AND u.key = i.key;
 
 COMMENT ON VIEW v_items IS
     'What handlers extracted: a row per item, as JSON. '
-    'stale: its handler has another version since, or failed on the page''s present body. '
+    'stale: its page is gone, or its handler has another version since or failed on the page''s present body. '
     'Each handler has a view of its own, items_NAME, with a column per field.';
 
 CREATE VIEW v_duplicates AS

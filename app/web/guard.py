@@ -5,7 +5,10 @@ An ASGI middleware, so that a new route cannot forget it. A request is refused u
     HEALTH                                pass  probes come by any name, and learn nothing of a crawl
     Host is not ours                      421   DNS rebinding: another site's name that points here
     PUBLIC                                pass  static files
+    METRICS, where a token is the login   pass  Prometheus has none
+    GET / with a token that is new        303   to the page without it, with a session
     no viewer, but for POST /login        401   with the login form
+    a form that is too large              413   by its Content-Length, or by its fields; before it is parsed
     a POST that another site sent         403   by Sec-Fetch-Site and Origin
     a POST without its seat's token       403
     a POST by who may only read           403
@@ -17,20 +20,24 @@ import secrets
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
 from starlette.requests import ClientDisconnect, Request
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.config import Settings
+from app.local.dashboard import TOKEN, is_by_token
 from app.web.board import Board
 from app.web.render import refusal
-from app.web.users import Viewer
+from app.web.users import LOCAL_S, Viewer
 
 SESSION, SEAT = "tiptoe_session", "tiptoe_seat"
 HEALTH = ("/healthz", "/readyz")
 PUBLIC = (*HEALTH, "/static/")
+METRICS = ("/metrics", "/metrics/targets")
 LOGIN, LOGOUT = "/login", "/logout"
-BODY_MOST = 1_000_000
+FORM_BYTES, LOGIN_BYTES, FIELDS_MOST = 1_000_000, 16_384, 100
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -41,6 +48,7 @@ HEADERS = {
     "x-frame-options": "DENY",
 }
 _SAFE = frozenset({"GET", "HEAD"})
+_NEW_URL = "`tiptoe web` prints a URL that opens the dashboard in one browser, also while it runs."
 
 
 class WebGuard:
@@ -48,7 +56,7 @@ class WebGuard:
 
     def __init__(self, app: ASGIApp, board: Board) -> None:
         self._app, self._board = app, board
-        self._names = _names(board.settings)
+        self._names, self._session_cookie = _names(board.settings), _session_cookie(board.settings)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -64,10 +72,31 @@ class WebGuard:
             why = await self._why_not(scope, receive, headers, cookies)
         except ClientDisconnect:
             return  # nobody is left to be answered
-        if why is None:
+        token = self._token(scope)
+        if token and (why is None or why[0] == 401):
+            answer = await run_in_threadpool(self._enter, scope, token)
+            await answer(scope, receive, guarded)
+        elif why is None:
             await self._app(scope, receive, guarded)
         else:
             await refusal(Request(scope), self._board, *why)(scope, receive, guarded)
+
+    def _token(self, scope: Scope) -> str:
+        """The token of the printed URL; empty: none."""
+        if not self._board.users.is_by_token or (scope["method"], scope["path"]) != ("GET", "/"):
+            return ""
+        return QueryParams(scope["query_string"]).get(TOKEN, "")
+
+    def _enter(self, scope: Scope, token: str) -> Response:
+        """Lead to the page without the token, which the history, a log or another site could tell; with a session."""
+        is_in = scope["viewer"].name is not None
+        session = None if is_in else self._board.users.admit(token)
+        if not is_in and session is None:
+            return refusal(Request(scope), self._board, 401, f"This URL was used, or is old. {_NEW_URL}")
+        answer = RedirectResponse("/", 303, {"referrer-policy": "no-referrer"})
+        if session is not None:
+            answer.set_cookie(self._session_cookie, session, max_age=LOCAL_S, httponly=True, samesite="strict")
+        return answer
 
     async def _why_not(
         self, scope: Scope, receive: Receive, headers: Headers, cookies: dict[str, str]
@@ -83,8 +112,11 @@ class WebGuard:
             return 421, "This name is not one of the dashboard's. Add it to TIPTOE_WEB_HOSTS."
         if path.startswith(PUBLIC):
             return None
-        viewer = self._board.users.viewer(
-            session=cookies.get(SESSION, ""),
+        users = self._board.users
+        if users.is_by_token and path in METRICS and method in _SAFE:
+            return None
+        viewer = users.viewer(
+            session=cookies.get(self._session_cookie, ""),
             seat=scope["viewer"].seat,
             client=(scope.get("client") or ("", 0))[0],
             headers=headers,
@@ -92,10 +124,10 @@ class WebGuard:
         if viewer is not None:
             scope["viewer"] = viewer
         elif (path, method) != (LOGIN, "POST"):
-            return 401, "Please log in."
+            return 401, _NEW_URL if users.is_by_token else "Please log in."
         if method in _SAFE:
             return None
-        form = await _form(receive)
+        form = await _form(receive, headers, LOGIN_BYTES if path == LOGIN else FORM_BYTES)
         if form is None:
             return 413, "The form is too large."
         scope["form"] = form
@@ -111,6 +143,11 @@ class WebGuard:
         if path not in {LOGIN, LOGOUT} and not viewer.may_steer:
             return 403, "You may look, and not steer."
         return None
+
+
+def _session_cookie(settings: Settings) -> str:
+    """The cookie's name. Browsers tell no ports apart, and each dashboard of this machine has its own tokens."""
+    return f"{SESSION}_{settings.web_listen.rpartition(':')[2]}" if is_by_token(settings) else SESSION
 
 
 def _names(settings: Settings) -> frozenset[str]:
@@ -136,18 +173,25 @@ def _cookies(header: str) -> dict[str, str]:
         return {}
 
 
-async def _form(receive: Receive) -> dict[str, str] | None:
-    """The fields of a form; None: too many octets. Raises ClientDisconnect: half a form may mean something else."""
-    body = b""
+async def _form(receive: Receive, headers: Headers, most: int) -> dict[str, str] | None:
+    """The fields of a form; None: too many octets or fields. Raises ClientDisconnect: half a form may mean another."""
+    if int(headers.get("content-length", "0")) > most:  # h11 has seen that it is a number, and that the body is as long
+        return None
+    body = bytearray()
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
         body += message.get("body", b"")
-        if len(body) > BODY_MOST:
-            return None
         if not message.get("more_body"):
-            return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
+            return await run_in_threadpool(_fields, bytes(body))
+
+
+def _fields(body: bytes) -> dict[str, str] | None:
+    try:
+        return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=FIELDS_MOST))
+    except ValueError:
+        return None
 
 
 def _with_headers(send: Send, seat: str) -> Send:
@@ -155,7 +199,7 @@ def _with_headers(send: Send, seat: str) -> Send:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
-                headers[name] = value
+                headers.setdefault(name, value)
             headers.setdefault("cache-control", "no-cache" if "etag" in headers else "no-store")  # only files have one
             if seat:
                 headers.append("set-cookie", f"{SEAT}={seat}; Path=/; HttpOnly; SameSite=Strict")

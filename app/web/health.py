@@ -1,6 +1,6 @@
 """Health: /healthz says that this process serves, /readyz that the crawl can go on, /status how it goes, as JSON.
 
-The first two are for probes and want no login: they tell no name, address or number of anything that is crawled.
+The first two are for probes and want neither login nor token: they tell no name, address or number of what is crawled.
 """
 
 import resource

@@ -1,7 +1,7 @@
 """/metrics: the fleet's figures; /metrics/targets: the processes that have figures of their own, for `http_sd`.
 
-They want a login where the dashboard does. With TIPTOE_METRICS they stand on a port of their own, too, without one:
-Prometheus is no person.
+They want a login where the dashboard has users, and no token. With TIPTOE_METRICS they stand on a port of their own,
+too, without a login: Prometheus is no person.
 """
 
 from functools import lru_cache

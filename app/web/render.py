@@ -69,6 +69,7 @@ def _rendered(request: Request, board: "Board", template: str, context: Mapping[
         "viewer": viewer,
         "token": board.users.token(viewer.seat),
         "has_login": board.users.has_login,
+        "is_open": not board.users.has_login and not board.users.is_by_token,
         "path": request.url.path,
         "now": datetime.now(UTC),
     }

@@ -1,5 +1,6 @@
 """Serves the app with uvicorn on the place of the settings, until SIGINT or SIGTERM."""
 
+import asyncio
 import socket
 from contextlib import closing
 
@@ -8,29 +9,36 @@ from starlette.applications import Starlette
 
 from app.config import Settings
 from app.local import dashboard
+from app.runtime.slow_clients import SlowClients
 from app.store import db
 from app.web import metrics
 from app.web.app import make_app
+from app.web.connection import WebConfig, WebConnection
 
 POOL = 6  # pages of many viewers; a stream holds none
 GRACE_S = 2
 
 
 class WebServer(uvicorn.Server):
-    """A server of our app that ends the streams first when it is to end: they never do by themselves."""
+    """A server of our app that closes slow clients, and at its end the streams first: they never end by themselves."""
 
-    def __init__(self, app: Starlette) -> None:
+    def __init__(self, app: Starlette, clients: SlowClients[WebConnection] | None = None) -> None:
         self._app = app
-        super().__init__(
-            uvicorn.Config(
-                app,
-                log_level="warning",
-                access_log=False,
-                proxy_headers=False,  # the peer decides who a proxy is: app.web.users
-                server_header=False,
-                timeout_graceful_shutdown=GRACE_S,
-            )
+        self._config = WebConfig(
+            app,
+            clients or SlowClients(),
+            log_level="warning",
+            access_log=False,
+            proxy_headers=False,  # the peer decides who a proxy is: app.web.users
+            server_header=False,
+            timeout_graceful_shutdown=GRACE_S,
         )
+        super().__init__(self._config)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Close slow clients, ten times a second."""
+        self._config.close_due(asyncio.get_running_loop().time())
+        return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await self._app.state.board.pulse.close()
@@ -43,7 +51,7 @@ def serve(settings: Settings) -> None:
     assert settings.database_url is not None
     engine = db.connect(settings.database_url, pool_size=POOL, session_name="tiptoe web", may_spread=False)
     server = WebServer(make_app(settings, engine))
-    with closing(dashboard.bound(settings)) as listening:
+    with closing(dashboard.bound(settings)) as listening, dashboard.noted(settings):
         metrics.serve_beside(settings, engine)
         try:
             server.run(sockets=[listening])

@@ -1,4 +1,4 @@
-"""Finds out who may look and who may steer: users of the settings, a proxy's word, or whoever is on this machine.
+"""Finds out who may look and who may steer: users of the settings, a proxy's word, or a token that was printed.
 
 A session is a signed value in a cookie: nothing is stored, and a new
 password ends the sessions of the old one.
@@ -19,11 +19,13 @@ from starlette.datastructures import Headers
 from app.config import Settings
 from app.config.values import Network
 from app.config.web import ANYONE
+from app.local import dashboard
 from app.policy.passwords import as_octets, as_text, matches
 
 SESSION_S = 12 * 3600
+LOCAL_S = 30 * 24 * 3600  # it ends with the process, too
 WRONG_MOST, WRONG_WITHIN_S = 10, 60.0
-LOCAL = "local"  # on loopback without users: whoever is on this machine
+LOCAL = "local"  # on loopback without users: whoever had the token of the printed URL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +50,8 @@ class Users:
     """The users of one process. clock: seconds since the epoch."""
 
     def __init__(self, settings: Settings, *, clock: Callable[[], float] = time.time) -> None:
+        self.is_by_token = dashboard.is_by_token(settings)
+        self._home = settings.home
         parts = [value.split(":") for value in settings.web_users]
         named = [User(name=name, may_steer=role == "steer", hash="".join(rest)) for name, role, *rest in parts]
         self._users = {user.name: user for user in named if user.name != ANYONE}
@@ -58,11 +62,6 @@ class Users:
         self._trying = threading.Lock()
         # A hash is what nobody else knows: names alone could be guessed, and a session signed by whoever does.
         self._key = sha256("\n".join(settings.web_users if self.has_login else [secrets.token_hex(32)]).encode())
-
-    @property
-    def is_open(self) -> bool:
-        """Whether there is no login at all: fit for loopback alone."""
-        return not self._users and not self._header and not self._anyone_reads
 
     @property
     def has_login(self) -> bool:
@@ -85,26 +84,31 @@ class Users:
                 return None
             right = matches(password, kept)
             if right and user is not None and user.hash:
-                return self._session(name)
+                return self._session(name, SESSION_S)
             self._wrong.append(self._clock())
             return None
 
+    def admit(self, token: str) -> str | None:
+        """A session for a token that was not used before, else None."""
+        return self._session(LOCAL, LOCAL_S) if dashboard.admit(self._home, token) else None
+
     def viewer(self, *, session: str, seat: str, client: str, headers: Headers) -> Viewer | None:
         """The person behind a request; None: a login is wanted.   seat: the cookie of browsers without a session"""
+        if self.is_by_token:
+            is_local = self._by_session(session) == LOCAL
+            return Viewer(name=LOCAL, may_steer=True, seat=seat) if is_local else None
         name = self._by_session(session) or self._by_proxy(client, headers)
         if name is not None:
             user = self._users.get(name)
             return Viewer(name=name, may_steer=user is not None and user.may_steer, seat=session or name)
-        if self.is_open:
-            return Viewer(name=LOCAL, may_steer=True, seat=seat)
         return Viewer(name=None, may_steer=False, seat=seat) if self._anyone_reads else None
 
     def token(self, seat: str) -> str:
         """The token that a form of this seat must send."""
         return self._sign(f"form\n{seat}")
 
-    def _session(self, name: str) -> str:
-        until = f"{name}\n{int(self._clock()) + SESSION_S}"
+    def _session(self, name: str, seconds: int) -> str:
+        until = f"{name}\n{int(self._clock()) + seconds}"
         return f"{as_text(until.encode())}.{self._sign(until)}"
 
     def _by_session(self, session: str) -> str | None:
@@ -116,6 +120,8 @@ class Users:
         signed = session.partition(".")[2].encode("utf-8", "replace")  # a cookie in quotes holds any character
         if not hmac.compare_digest(self._sign(until).encode(), signed) or int(end) < self._clock():
             return None
+        if self.is_by_token:
+            return name
         user = self._users.get(name)
         return name if user is not None and user.hash else None  # others never log in here
 

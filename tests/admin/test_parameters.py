@@ -197,3 +197,21 @@ def test_one_is_sent_again_when_the_operator_says_so(worker: Worker, site: Site)
     go_round(engine, "c", worker.settings)
     run(worker)
     assert f"{PATHS[0]}?ref=home" in paths(engine)
+
+
+def test_s_names_pages_and_is_suggested_where_it_changes_nothing(worker: Worker, web: Web) -> None:
+    site = web.site()
+    hashes = [f"{n:032x}" for n in range(ENOUGH + 1)]
+    threads = [f"/thread?s={each}&t=1" for each in hashes]
+    shown = [f"/show?s={each}" for each in hashes[:3]]
+    site.pages = {"/": html(*threads, *shown, text="Front.")}
+    site.pages |= {path: html(text="One thread.") for path in threads}
+    site.pages |= {path: html(text=f"A page of its own: {path}") for path in shown}
+    engine = crawled(worker, site)
+    assert set(shown) < set(paths(engine, "pages")), "three pages"
+    (found,) = [each for each in parameters.found(engine, site.host).tested if each.name == "s"]
+    assert (found.passed, found.failed, found.is_idle) == (ENOUGH, 2, False), "it names pages here"
+    for path in shown:
+        sql(engine, "DELETE FROM pages WHERE url = :u", u=site.url(path))
+    (found,) = parameters.found(engine, site.host).tested
+    assert (found.name, found.passed, found.failed, found.is_idle) == ("s", ENOUGH, 0, True)

@@ -194,6 +194,27 @@ def test_seeds_are_checked_one_by_one(worker: Worker, given: list[str], problems
     assert all(problem in line for problem, line in zip(problems, found, strict=True))
 
 
+# addresses of the name, what is said of it
+MIXED = [
+    (["10.0.0.1", "127.0.0.1"], None),
+    (["127.0.0.1", "10.0.0.1", "169.254.169.254"], None),
+    (["10.0.0.1", "169.254.169.254"], "10.0.0.1 is not public"),
+    (["8.8.8.8", "127.0.0.1"], None),
+    (["8.8.8.8", "10.0.0.1"], "TIPTOE_CONTACT"),
+]
+
+
+@pytest.mark.parametrize(("addresses", "problem"), MIXED)
+def test_a_name_with_an_address_that_may_be_contacted_is_a_seed(
+    worker: Worker, addresses: list[str], problem: str | None
+) -> None:
+    resolver = Resolver(getaddrinfo=lambda *_, **__: [(2, 1, 6, "", (each, 0)) for each in addresses])
+    urls = seeds.read(worker.settings, ["http://mixed.test/"]).urls
+    found = seeds.out_of_reach(worker.settings, urls, resolver)
+    assert len(found) == (problem is not None)
+    assert problem is None or problem in str(found[0])
+
+
 def test_names_are_looked_up_at_once(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     all_of_them = threading.Barrier(20, timeout=60)
 

@@ -43,6 +43,12 @@ def by_warcio(path: Path) -> list[Read]:
     return found
 
 
+def payloads_by_fastwarc(path: Path) -> list[bytes]:
+    """The payloads of a segment's HTTP records."""
+    with open(path, "rb") as file:
+        return [record.reader.read() for record in FastIterator(file, parse_http=True)]
+
+
 def is_accepted(*paths: Path) -> bool:
     """Whether `warcio check` and fastwarc find every digest right, and a record in each file."""
     names = [str(path) for path in paths]

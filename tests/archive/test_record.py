@@ -12,7 +12,7 @@ from app.model import CaptureKind, Reply
 from app.store.captures import Original
 from tests.archive import answers
 from tests.archive.answers import BEGUN
-from tests.archive.readers import by_warcio, is_accepted
+from tests.archive.readers import by_warcio, is_accepted, payloads_by_fastwarc
 
 
 def write(path: Path, *members: bytes) -> Path:
@@ -51,6 +51,32 @@ def test_a_wrong_digest_is_noticed_by_both_readers(tmp_path: Path) -> None:
         ("Content-Type", "text/plain"),
     ]
     assert not is_accepted(write(tmp_path / "a.warc.gz", record.member(fields, b"this")))
+
+
+# heads whose lines end as readers do not agree
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/1.1 200 OK\nContent-Type: text/html\n\n",
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/html\n\r\n",
+        b"HTTP/1.1 200 OK\nContent-Type: text/html\r\n\n",
+        b"HTTP/1.1 200 OK\nTransfer-Encoding: chunked\nX: y\n\n",
+        b"HTTP/1.1 200 OK\r\nX: y\r\n \t\r\nContent-Type: text/html\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nX: y\r\n\r\r\nContent-Type: text/html\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nno colon\r\nX: y\r\n folded\r\nX\0Y: z\rQ\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"X-Many: y\r\n" * 2_500 + b"\r\n",
+    ],
+    ids=["LF", "LF, then CR LF", "the last LF", "LF and chunked", "a blank line", "a CR alone", "malformed", "long"],
+)
+def test_two_readers_find_one_payload(tmp_path: Path, head: bytes) -> None:
+    body = b"<p>hello\n\n<p>and\r\n\r\nmore"
+    answer = answers.recording(answers.reply(body, head=head), crawl_id=1)
+    sha = record.digest(answer.payload)
+    path = write(tmp_path / "a.warc.gz", recording.response(answer, record.new_id(), sha))
+    (found,) = by_warcio(path)
+    assert is_accepted(path)
+    assert (found.body, payloads_by_fastwarc(path)) == (body, [body])
+    assert found.status == "200"
 
 
 def test_a_response_is_kept_as_it_came(tmp_path: Path) -> None:

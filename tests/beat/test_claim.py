@@ -12,7 +12,7 @@ from sqlalchemy import Engine, text
 from app.beat import claim
 from app.beat.claim import WHOLE_MOST_S, WHOLE_S, ScanWindow
 from app.config import Settings, load
-from app.store import db
+from app.store import clocks, db
 from app.store.host_rows import Offer
 from tests.store.rows import make_host, sql
 
@@ -159,6 +159,7 @@ def looked_at(engine: Engine, marks: ScanWindow) -> int:
         "ahead_s": 0.0,
         "offer_s": 10.0,
         "isolate": 50,
+        **clocks.steady(),
     }
     explain = text(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {db.queries('hosts')['claim_due'].text}")
     with engine.connect() as connection:

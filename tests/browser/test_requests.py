@@ -149,3 +149,14 @@ def test_the_body_of_a_post_is_handed_on_byte_for_byte(said: dict[str, Any], bod
 )
 def test_rfc8288_connections_ahead(link: str, n: int) -> None:
     assert hints({"link": link}) == n
+
+
+def test_a_preflight_to_a_guarded_origin_is_refused() -> None:
+    headers = {"Access-Control-Request-Method": "PUT"}
+    request = held("http://own.test:8080/x", kind="Preflight", method="OPTIONS", headers=headers)
+
+    def found(*guarded: str) -> object:
+        return judge(request, main_frame="main", has_document=True, frame_url="", guarded=frozenset(guarded))
+
+    assert found("http://own.test:8080") is RenderRefusal.CREDENTIALS
+    assert found("http://own.test", "https://own.test:8080") is Held.PREFLIGHT

@@ -87,3 +87,19 @@ def test_a_finished_crawl_becomes_active(tiptoe: Tiptoe, engine: Engine) -> None
     assert sql(engine, "SELECT state FROM crawls") == [{"state": "finished"}]
     tiptoe("seed", "import", "docs", "-", stdin="http://a.test/2\n")
     assert sql(engine, "SELECT state FROM crawls") == [{"state": "active"}]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "utf-8-sig", "utf-8"])
+@pytest.mark.parametrize("stdin", [False, True])
+def test_a_file_is_read_by_its_byte_order_mark(
+    tiptoe: Tiptoe, engine: Engine, tmp_path: Path, encoding: str, stdin: bool
+) -> None:
+    """As Windows' Notepad and Excel ("Unicode text") write them; bytes that are none spoil their line alone."""
+    text = "url\r\nhttp://a.test/b\u00fccher\r\n\r\nhttp://a.test/2\r\n"
+    octets = ("\ufeff" if encoding.endswith("be") else "").encode(encoding) + text.encode(encoding)
+    (tmp_path / "seeds.csv").write_bytes(octets)
+    given = {"stdin": octets} if stdin else {}
+    ran = tiptoe("seed", "import", "docs", "-" if stdin else str(tmp_path / "seeds.csv"), "--json", **given)
+    assert ran.json == {"crawl": "docs", "added": 2, "known": 0, "bad": 0}, ran.err
+    found = {row["url"] for row in sql(engine, "SELECT url FROM urls WHERE kind = 'page'")}
+    assert found == {"http://a.test/b%C3%BCcher", "http://a.test/2"}

@@ -84,10 +84,11 @@ def redirect(to: str, status: int = 301) -> Answer:
 
 
 class Site:
-    """One host on one port. `pages` may be changed at any time."""
+    """One host on one port. `pages` may be changed at any time; so may `host`, where the crawler resolves the name to
+    `address`."""
 
     def __init__(self, address: str, port: int = 0) -> None:
-        self.host = address
+        self.host = self.address = address
         self.pages: dict[str, Page] = {}
         self.robots: Page | None = None
         self.log: list[Hit] = []

@@ -51,11 +51,12 @@ ENDLESS["b"] = ENDLESS
         (Shop(name="A", opened=date(2026, 1, 2)), Shop, {"name": "A", "opened": "2026-01-02", "rating": 0, "best": {}}),
         ({"name": "A", "rating": "4"}, Shop, {"name": "A", "opened": None, "rating": 4.0, "best": {}}),
         ({}, None, {}),
-        ({"a": "b\ud800c", "\udfffd": [{"e": ("\ud83d", 1)}]}, None, {"a": "bc", "d": [{"e": ["", 1]}]}),
-        ({"a": "\U0001f600\ud83d", "d": Decimal("1.50")}, None, {"a": "\U0001f600", "d": "1.50"}),
-        (Book("\ud800A", tags=["\ud800"]), None, {"title": "A", "price": None, "tags": [""]}),
-        ({"books": [Book("\ud800A", Decimal(2))]}, None, {"books": [{"title": "A", "price": "2", "tags": []}]}),
-        ({"name": "A\ud800B", "code": "x\ud800"}, Label, {"name": "AB", "code": "x"}),
+        ({"a": "\ud800c", "\udfff": [{"e": ("\ud83d", 1)}]}, None, {"a": "\ufffdc", "\ufffd": [{"e": ["\ufffd", 1]}]}),
+        ({"a": "\U0001f600\ud83d", "d": Decimal("1.50")}, None, {"a": "\U0001f600\ufffd", "d": "1.50"}),
+        (Book("\ud800A", tags=["\ud800"]), None, {"title": "\ufffdA", "price": None, "tags": ["\ufffd"]}),
+        ({"books": [Book("\ud800A", Decimal(2))]}, None, {"books": [{"title": "\ufffdA", "price": "2", "tags": []}]}),
+        ({"name": "A\ud800B", "code": "x\ud800"}, Label, {"name": "A\ufffdB", "code": "x\ufffd"}),
+        ({"a": "b\0", "\0": ["\\u0000", "\0"]}, None, {"a": "b\ufffd", "\ufffd": ["\\u0000", "\ufffd"]}),
     ],
 )  # fmt: skip
 def test_what_is_yielded_becomes_json(yielded: object, model: type | None, item: dict[str, Any]) -> None:

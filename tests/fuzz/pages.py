@@ -9,7 +9,7 @@ from app.model.shell import lines as shell_lines
 from app.parse import charset
 from app.parse.html import html, survey
 from app.parse.html.text import MAX_TEXT_CHARS
-from app.policy import blocks, directives, tdm
+from app.policy import blocks, directives, media_type, tdm
 from tests.fuzz.parts import NOW, TOKEN, assert_storable, lines, text
 from tests.fuzz.signals import assert_directives, assert_signals
 from tests.fuzz.urls import CANON, assert_canonical
@@ -82,3 +82,18 @@ def encoded(data: bytes) -> None:
 
 def _reply(status: int, content_type: str, body: bytes) -> Reply:
     return Reply(status=status, headers={"content-type": content_type}, body=body, started_s=0.0, ended_s=0.0)
+
+
+def typed(data: bytes) -> None:
+    """A Content-Type, and behind the first line feed a body."""
+    field, _, body = data.partition(b"\n")
+    said = field.decode("latin-1")
+    essence = media_type.of(said, body)
+    assert essence.count("/") == 1
+    assert essence == essence.lower()
+    assert essence == media_type.of(said, body[: media_type.octets_to_see(said)]), "the sender and the reader agree"
+    assert media_type.declared(said) in {"", essence} or essence == media_type.XHTML
+    media_type.is_listing(body)
+    decoded, encoding = charset.decode(body, said)
+    assert encoding in charset.ENCODINGS
+    decoded.encode()

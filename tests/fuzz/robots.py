@@ -47,7 +47,7 @@ def _is_explained(file: Robots, body: bytes, target: str) -> None:
     if target.partition("?")[0] == "/robots.txt":
         assert decision.allowed
     if decision.rule is None:
-        assert decision.allowed
+        assert decision.allowed is not decision.is_too_costly
         assert decision.line is None
     if decision.line is not None and decision.rule is not None:
         line = unmarked(cut(body)).splitlines()[decision.line - 1]

@@ -16,7 +16,10 @@ MIB = 1024 * 1024
 HTML = "text/html; charset=utf-8"
 NO_CHARSET = "text/html"
 PLAIN = "text/plain"
+XHTML = "application/xhtml+xml"
 BODY = b"<!doctype html><html><head><title>t</title></head><body>"
+
+PREFIXES = b"<html " + b" ".join(b'xmlns:aa%d="http://www.w3.org/1999/xhtml"' % n for n in range(9_000)) + b">"
 
 
 def repeated(unit: str | bytes, before: bytes = BODY, after: bytes = b"") -> Callable[[], bytes]:
@@ -97,6 +100,10 @@ HEAVY: dict[str, tuple[str, Callable[[], bytes]]] = {
     "scripts": (HTML, repeated("<script>x</script>")),
     "scripts in a comment": (HTML, repeated("<script>", BODY + b"<script><!--")),
     "titles": (HTML, repeated("<title>x</title>", b"")),
+    # XHTML
+    "prefixes": (XHTML, numbered('<x xmlns:a%d="http://www.w3.org/1999/xhtml">', b"")),
+    "tags beside prefixes": (XHTML, repeated("<aa", PREFIXES)),
+    "an open tag beside prefixes": (XHTML, repeated("a", PREFIXES + b"<")),
     "plain text": (PLAIN, repeated("word ", b"")),
     # encodings
     "NUL": (HTML, repeated("\0")),

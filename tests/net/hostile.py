@@ -77,6 +77,7 @@ class HostileServer:
         self.hung_up = threading.Semaphore(0)
         self.accepted = threading.Semaphore(0)
         self.shaken = threading.Event()
+        self.ciphers: list[str] = []
         self._peers: list[Peer] = []
         self._tls = tls
         self._stopped = threading.Event()
@@ -126,7 +127,9 @@ class HostileServer:
     def _serve(self, peer: Peer) -> None:
         try:
             if self._tls is not None:
-                peer.sock = self._tls.wrap_socket(peer.sock, server_side=True)
+                secure = self._tls.wrap_socket(peer.sock, server_side=True)
+                peer.sock = secure
+                self.ciphers += [] if (cipher := secure.cipher()) is None else [cipher[0]]
                 self.shaken.set()
             while self._serve_one(peer):
                 pass

@@ -199,12 +199,14 @@ BROKEN: list[tuple[Any, type[Exception]]] = [
     (lambda peer: peer.hang(), requests.ReadTimeout),
     (lambda peer: peer.reset(), requests.ConnectionError),
     (once(b"<html>no HTTP"), requests.ConnectionError),
-    (raw(b"HTTP/1.1 200 OK" + b"\nA: b" * 101), requests.ConnectionError),
+    (raw(b"HTTP/1.1 200 OK" + b"\nA: b" * 50_000), requests.ConnectionError),
     (raw(b"HTTP/1.1 200 OK\nContent-Length: 5, 6", b"hello!"), requests.ConnectionError),
 ]
 
 
-@pytest.mark.parametrize(("answer", "error"), BROKEN, ids=["hangs", "resets", "no HTTP", "101 fields", "two lengths"])
+@pytest.mark.parametrize(
+    ("answer", "error"), BROKEN, ids=["hangs", "resets", "no HTTP", "endless fields", "two lengths"]
+)
 def test_broken_answers(site: HostileServer, session: requests.Session, answer: Any, error: type[Exception]) -> None:
     site.answers["/"] = answer
     with pytest.raises(error):

@@ -4,11 +4,14 @@ import ipaddress
 import itertools
 import socket
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from app.model.fetch import Failure, Request
+from app.net.address import Network, make_guard
+from app.net.dial import Dialler
 from app.net.dns import Resolver, ResolverLimits
 from tests.net.broken import sender_of
 from tests.net.hostile import LOOPBACK, HostileServer, once, page
@@ -23,7 +26,7 @@ BLOCKED = [
     ("169.254.169.254", [], "metadata"),
     ("inner.test", ["10.0.0.1"], "private"),
     ("meta.test", ["169.254.169.254"], "metadata"),
-    ("half.test", ["8.8.8.8", "127.0.0.1"], "loopback"),
+    ("several.test", ["10.0.0.1", "169.254.169.254"], "private"),
     ("mapped.test", ["::ffff:10.0.0.1"], "private"),
     ("odd.test", ["nonsense"], "not an IP address"),
 ]
@@ -36,12 +39,65 @@ def test_blocked_addresses_are_not_contacted(host: str, addresses: list[str], na
     assert named in reply.detail
 
 
-@pytest.mark.parametrize("url", ["http://8.8.8.8/", "https://public.test/", "http://half.test/"])
+@pytest.mark.parametrize("url", ["http://8.8.8.8/", "https://public.test/", "http://several.test/"])
 def test_without_a_contact_no_public_address_is_contacted(url: str) -> None:
-    names = {"public.test": ["2606:4700:4700::1111"], "half.test": ["127.0.0.1", "8.8.8.8"]}
+    names = {"public.test": ["2606:4700:4700::1111"], "several.test": ["8.8.8.8", "10.0.0.1"]}
     reply = sender_of(names, allow=LOOPBACK, contact=False).send(Request(url=url, deadline_s=5))
     assert (reply.failure, reply.connect_ms) == (Failure.ADDRESS, None)
     assert "TIPTOE_CONTACT" in reply.detail
+
+
+MIXED = [
+    ["10.0.0.1", "SITE"],
+    ["SITE", "10.0.0.1"],
+    ["169.254.169.254", "::1", "SITE", "::ffff:10.0.0.1"],
+    ["8.8.8.8", "SITE"],  # public, and no contact is set
+    ["nonsense", "SITE"],
+    [*(f"10.0.0.{n}" for n in range(1, 9)), "SITE"],  # more than are tried
+]
+
+
+@pytest.mark.parametrize("addresses", MIXED)
+def test_of_several_addresses_those_that_may_not_be_contacted_are_dropped(
+    site: HostileServer, addresses: list[str]
+) -> None:
+    site.answers["/"] = page()
+    noted: list[tuple[str, Sequence[str]]] = []
+    sender = mixed_sender([site.address if each == "SITE" else each for each in addresses], noted)
+    reply = sender.send(Request(url=site.url("/", "mixed.test")))
+    assert (reply.status, reply.address) == (200, site.address)
+    assert noted == [("mixed.test", [each for each in addresses if each != "SITE"])]
+    sender.close_idle(0.0)
+    assert sender.where(site.url("/", "mixed.test"), None, 5.0).addresses == (site.address,)
+    assert len(noted) == 1, "only a connection is noted"
+
+
+def test_a_failed_connection_leads_to_no_address_that_was_dropped(site: HostileServer) -> None:
+    """The site's own address refuses; at another of its addresses somebody listens whom we do not contact."""
+    noted: list[tuple[str, Sequence[str]]] = []
+    with socket.create_server(("127.77.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        sender = mixed_sender([site.address, "127.77.0.1"], noted, allow=(ipaddress.ip_network(f"{site.address}/32"),))
+        reply = sender.send(Request(url=f"http://mixed.test:{port}/", deadline_s=5))
+        listener.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+    assert reply.failure is Failure.REFUSED
+    assert site.address in reply.detail
+    assert noted == [("mixed.test", ["127.77.0.1"])]
+
+
+def mixed_sender(
+    addresses: list[str], noted: list[tuple[str, Sequence[str]]], allow: Sequence[Network] = LOOPBACK
+) -> Replying:
+    resolver = Resolver(getaddrinfo=lambda *_, **__: [(0, 0, 0, "", (address, 0)) for address in addresses])
+    dialler = Dialler(
+        resolver,
+        make_guard(tuple(allow)),
+        require_contact=True,
+        on_mixed=lambda host, blocked: noted.append((host, blocked)),
+    )
+    return loopback_sender(dialler=dialler)
 
 
 def test_without_a_contact_private_addresses_may_be_contacted(site: HostileServer) -> None:

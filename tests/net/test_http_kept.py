@@ -59,9 +59,11 @@ def test_what_was_asked_is_kept_without_credentials(site: HostileServer) -> None
     origin = ("http", site.address, site.port)
     secret = {"Authorization": "Basic secret", "Accept-Language": "secret"}
     sender = Sender(GuardedAdapter(dialler_to()), {"User-Agent": "Tiptoe"}, credentials={origin: secret})
-    reply: Any = sender.send(Request(url=site.url("/")))
+    sender.send(Request(url=site.url("/")))
+    reply: Any = sender.send(Request(url=site.url("/"), authorised=True))
     sender.close()
-    assert b"Basic secret" in site.heads[0]
+    assert b"secret" not in site.heads[0], "nobody is entitled to them who does not say so"
+    assert b"Basic secret" in site.heads[1]
     assert "secret" not in str(reply.asked)
     assert reply.asked["User-Agent"] == "Tiptoe"
     assert reply.asked["Host"] == f"{site.address}:{site.port}"

@@ -2,6 +2,9 @@
 
 import codecs
 import os
+import re
+from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -159,3 +162,61 @@ def test_ascii_stands_for_itself_in_every_encoding_that_is_not_copied(encoding: 
 def test_as_utf_8_it_is_the_same_text(body: bytes, content_type: str | None) -> None:
     text, encoding = charset.decode(body, content_type)
     assert charset.to_utf8(body, content_type) == (text.encode("utf-8", "replace"), encoding)
+
+
+TEXTS = Path(__file__).parents[3] / "shared" / "texts"
+# encoding → languages of texts that fit it (the file names of the Universal Declaration of Human Rights)
+LEGACY = {
+    "cp1250": "ces hrv hun pol ron_2006 slk slv",
+    "cp1251": "bel bul rus srp_cyrl ukr",
+    "cp1252": "cat dan deu_1996 fin fra isl ita nld nob por_PT spa swe",
+    "cp1254": "tur",
+    "cp1255": "heb",
+    "cp1256": "arb pes_1 urd",
+    "cp1257": "est lav lit",
+    "cp874": "tha",
+    "cp866": "rus",
+    "koi8-r": "bul rus",
+    "koi8-u": "ukr",
+    "iso8859-2": "ces hrv hun pol slk slv",
+    "iso8859-5": "bul rus srp_cyrl",
+    "iso8859-6": "arb",
+    "iso8859-8": "heb",
+    "iso8859-15": "deu_1996 fin fra",
+    "cp932": "jpn",
+    "euc_jp": "jpn",
+    "iso2022_jp": "jpn",
+    "gb18030": "cmn_hans",
+    "big5": "cmn_hant",
+    "euc_kr": "kor",
+}
+
+
+@pytest.mark.skipif(not TEXTS.is_dir(), reason="the texts of third parties are not beside the project")
+@pytest.mark.parametrize("encoding", LEGACY)
+@pytest.mark.parametrize("chars", [600, 2_000])
+def test_ours_a_page_in_a_legacy_encoding_is_read_as_browsers_read_it(encoding: str, chars: int) -> None:
+    """Words that come back, of all words: at least 98 of 100, on pages that declare nothing."""
+    right = words = 0
+    for name in LEGACY[encoding].split():
+        text = (TEXTS / f"{name}.txt").read_text(encoding="utf-8")[:chars]
+        octets = text.encode(encoding, "ignore")
+        page = b"<html><title>x</title><p>" + octets.replace(b"\n", b"</p>\n<p>") + b"</p></html>"
+        known = Counter(octets.decode(encoding).split())
+        right += sum((known & Counter(re.sub("</?p>", " ", charset.decode(page, "text/html")[0]).split())).values())
+        words += sum(known.values())
+    assert right >= 0.98 * words
+
+
+# Greek and Vietnamese are not among them
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια και τα δικαιώματα.", "cp1253"),
+        ("Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια και τα δικαιώματα.", "iso8859-7"),
+        ("Bütün insanlar hür, haysiyet ve haklar bakımından eşit doğarlar; akıl ve vicdana sahiptirler.", "cp1254"),
+        ("すべての人間は、生まれながらにして自由であり", "iso2022_jp"),
+    ],
+)
+def test_ours_a_short_text_is_enough(text: str, encoding: str) -> None:
+    assert text in charset.decode(b"<p>" + text.encode(encoding) + b"</p>\n", "text/html")[0]

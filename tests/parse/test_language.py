@@ -25,10 +25,32 @@ GERMAN = "Dieser Satz ist auf Deutsch geschrieben, obwohl die Seite etwas andere
         ("", None),
         ("Hallo Welt", None),
         ("0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9", None),
+        ("ሁሉም የሰው ልጆች ሲወለዱ ነጻና በክብርና በመብትም እኩልነት ያላቸው ናቸው።", "am"),
+        ("ᎾᏍᎩ ᏂᎦᎥ ᎠᏂᏴᏫ ᎤᎾᏓᏤᏅᏙᎸ ᎢᎦᎦᏛᎢ ᎠᎴ ᎤᏂᎲᎢ ᎦᎶᏍᎬᎢ", None),
     ],
 )
 def test_detected(text: str, expected: str | None) -> None:
     assert language.detect(text) == expected
+
+
+# language, letters → whether it may be: the model's word is not taken where most letters are of another script
+@pytest.mark.parametrize(
+    ("found", "text", "may_be"),
+    [
+        ("ru", "ሁሉም የሰው ልጆች", False),
+        ("ku", "هەموو مرۆڤەکان بە ئازادی", False),
+        ("ckb", "هەموو مرۆڤەکان بە ئازادی", True),
+        ("ku", "Hemû mirov azad û di weqar û mafan de wekhev tên dinyayê", True),
+        ("ru", "Alle Menschen sind frei", False),
+        ("de", "Alle Menschen, люди, sind frei", True),
+        ("sr", "Sva ljudska bića rađaju se slobodna", True),
+        ("ja", "日本語の文章", True),
+        ("zh", "日本語の文章はひらがなでかかれています", False),
+        ("fr", "", True),
+    ],
+)
+def test_letters_outvote_the_model(found: str, text: str, may_be: bool) -> None:
+    assert language.may_be(found, text) is may_be
 
 
 @pytest.mark.parametrize(

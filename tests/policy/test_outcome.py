@@ -1,7 +1,11 @@
+from typing import Any
+
 import pytest
 
 from app.model import Failure, Outcome, Reply
+from app.policy import robots
 from app.policy.outcome import classify, is_host_trouble, why_unwanted
+from app.policy.robots import Availability
 
 
 def reply(status: int | None, failure: Failure | None = None, location: str | None = None, **rest: bool) -> Reply:
@@ -16,7 +20,7 @@ def reply(status: int | None, failure: Failure | None = None, location: str | No
         (203, Outcome.PAGE),
         (204, Outcome.UNWANTED),
         (205, Outcome.UNWANTED),
-        (206, Outcome.BROKEN),  # nobody asked for a range
+        (206, Outcome.BROKEN),  # nobody asked for a range; but see below
         (300, Outcome.CLIENT_ERROR),  # no Location here
         (301, Outcome.CLIENT_ERROR),
         (304, Outcome.CLIENT_ERROR),
@@ -78,7 +82,7 @@ def test_ours_a_body_left_unread_is_unwanted() -> None:
     ("content_type", "body_read", "why"),
     [
         ("Application/PDF; charset=x", False, "application/pdf is not read"),
-        ("image/png, text/html", False, "image/png is not read"),
+        ("text/html, image/png", False, "image/png is not read"),
         ("x/" + "y" * 500, False, "x/" + "y" * 98 + " is not read"),
         ("application/pdf", True, "it has no body"),
     ],
@@ -137,3 +141,30 @@ def test_ours_every_reply_has_an_outcome_and_every_outcome_a_reply() -> None:
 def test_ours_host_trouble() -> None:
     trouble = {outcome for outcome in Outcome if is_host_trouble(outcome)}
     assert trouble == {Outcome.RATE_LIMITED, Outcome.UNAVAILABLE, Outcome.UNREACHABLE}
+
+
+@pytest.mark.parametrize(
+    # Content-Range, what else is known of the answer, the ending
+    ("content_range", "known", "outcome"),
+    [
+        ("bytes 0-99/100", {"wire_bytes": 100}, Outcome.PAGE),
+        ("Bytes  0 - 99 / 100", {"wire_bytes": 100}, Outcome.PAGE),
+        ("bytes 0-99/100", {"wire_bytes": 40, "truncated": True}, Outcome.PAGE),
+        ("bytes 0-99/100", {"wire_bytes": 0, "body_read": False}, Outcome.UNWANTED),
+        ("bytes 0-99/100", {"wire_bytes": 99}, Outcome.BROKEN),
+        ("bytes 0-99/100", {"wire_bytes": 100, "failure": Failure.CUT}, Outcome.BROKEN),
+        ("bytes 0-98/100", {"wire_bytes": 99}, Outcome.BROKEN),
+        ("bytes 1-99/100", {"wire_bytes": 99}, Outcome.BROKEN),
+        ("bytes 0-99/*", {"wire_bytes": 100}, Outcome.BROKEN),
+        ("bytes */100", {"wire_bytes": 100}, Outcome.BROKEN),
+        ("lines 0-99/100", {"wire_bytes": 100}, Outcome.BROKEN),
+        ("bytes 0-99/100, bytes 0-99/100", {"wire_bytes": 100}, Outcome.BROKEN),
+        ("bytes 0-" + "9" * 5000 + "/1" + "0" * 5000, {"wire_bytes": 100}, Outcome.BROKEN),
+        ("", {"wire_bytes": 100}, Outcome.BROKEN),
+    ],
+)
+def test_a_range_of_everything_is_a_page(content_range: str, known: dict[str, Any], outcome: Outcome) -> None:
+    reply = Reply(status=206, headers={"content-range": content_range}, started_s=0, ended_s=1, **known)
+    assert classify(reply, conditional=False) is outcome
+    is_known = robots.availability(reply) is Availability.AVAILABLE
+    assert is_known is (outcome in {Outcome.PAGE, Outcome.UNWANTED})

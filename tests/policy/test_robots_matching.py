@@ -94,28 +94,33 @@ def test_no_single_pattern_is_too_costly(tail: str) -> None:
     assert steps < MAX_STEPS / 10
 
 
+# A text of many letters has all parts of these patterns but the last, which it has too early.
+COSTLY = [f"/{'*a' * x}{'*b' * y}*z" for x in range(1, 60) for y in range(1, 60)]
+MANY_LETTERS = "/z" + "ab" * 1_000
+
+
 def test_work_is_counted_and_given_up_by_staying_away() -> None:
-    rules = starred(*(f"*a{n:x}z" for n in range(30_000)))
-    rule, steps = rules.find(b"/" + b"a" * 2050)
+    rules = starred(*COSTLY)
+    rule, steps = rules.find(MANY_LETTERS.encode())
     assert rule is TOO_COSTLY
     assert MAX_STEPS < steps < 1.1 * MAX_STEPS
     assert not TOO_COSTLY.allow
     assert rules.find(b"/short") == (None, rules.find(b"/short")[1])
 
 
-def test_giving_up_is_explained() -> None:
-    robots = parse(robots_txt("User-agent: *", *(f"Allow:*a{n:x}z" for n in range(30_000))), US)
-    decision = robots.decide("/" + "a" * 2050)
-    assert not robots.allowed("/" + "a" * 2050)
-    assert (decision.allowed, decision.line) == (False, None)
-    assert "given up" in str(decision.rule)
+def test_giving_up_is_no_disallow() -> None:
+    robots = parse(robots_txt("User-agent: *", *(f"Allow: {tail}" for tail in COSTLY)), US)
+    decision = robots.decide(MANY_LETTERS)
+    assert not robots.allowed(MANY_LETTERS)
+    assert (decision.allowed, decision.line, decision.rule, decision.is_too_costly) == (False, None, None, True)
 
 
 def test_a_plain_prefix_spares_the_shorter_patterns_with_stars() -> None:
     rules = starred("/a-long-prefix-decides", *(f"/*{n:x}" for n in range(1000)))
     rule, steps = rules.find(b"/a-long-prefix-decides/f")
     assert rule is not None
-    assert (rule.line, steps) == (1, 0)
+    assert rule.line == 1
+    assert steps < 1000
 
 
 HOSTILE: list[Any] = [

@@ -2,7 +2,7 @@ import pytest
 
 from app.errors import InputError
 from app.model import Refusal, Url
-from app.policy.scope import Scope, ScopeKind, judge, scope_of
+from app.policy.scope import Scope, ScopeKind, judge, may_authenticate, scope_of, widened
 from app.policy.url import Canon
 
 CANON = Canon()
@@ -132,3 +132,28 @@ def test_the_domain_of_a_shared_suffix_is_its_owners() -> None:
         url = CANON.canonicalise(text)
         assert isinstance(url, Url)
         assert judge(scope, url, 1) is refusal
+
+
+@pytest.mark.parametrize(
+    # kind, a seed, folders that redirects of seeds added, a URL, whether credentials go along
+    ("kind", "seed", "added", "link", "goes"),
+    [
+        (ScopeKind.HOST, "http://a.test/", [], "https://a.test:8443/x", True),
+        (ScopeKind.HOST, "http://a.test/", [], "http://b.test/", False),
+        (ScopeKind.HOST, "http://a.example.com/", ["http://www.example.com/"], "http://www.example.com/", True),
+        (ScopeKind.HOST, "http://a.test/", ["http://own.test/"], "http://own.test/logout", False),
+        (ScopeKind.HOST, "http://a.test/", ["http://a.test/"], "http://a.test/", True),
+        (ScopeKind.DOMAIN, "http://a.example.com/", [], "http://b.example.com/", True),
+        (ScopeKind.DOMAIN, "http://a.example.com/", ["http://own.test/"], "http://own.test/", False),
+        (ScopeKind.PREFIX, "http://a.test/docs/", [], "http://a.test/docs/x", True),
+        (ScopeKind.PREFIX, "http://a.test/docs/", [], "http://a.test/sitemap.xml", True),
+        (ScopeKind.PREFIX, "http://a.test/docs/", [], "https://a.test/docs/x", False),
+        (ScopeKind.PREFIX, "http://a.test/docs/", ["http://own.test/"], "http://own.test/", False),
+        (ScopeKind.PREFIX, "http://a.example.com/docs/", ["http://example.com/d/"], "http://example.com/d/", True),
+        (ScopeKind.ANY, "http://a.test/", [], "http://own.test/", True),
+    ],
+)  # fmt: skip
+def test_ours_credentials_stay_within_what_was_asked_for(
+    kind: ScopeKind, seed: str, added: list[str], link: str, goes: bool
+) -> None:
+    assert may_authenticate(widened(scope(kind, seed), added) if added else scope(kind, seed), url(link)) is goes

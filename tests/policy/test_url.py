@@ -135,7 +135,8 @@ def test_ours_query_is_sorted_in_the_key_and_sent_as_linked(query: str, canonica
         ("/?reference=1&xref=2", "/?reference=1&xref=2"),
         ("/?sid=4&id=5", "/?sid=4&id=5"),  # content on too many sites
         ("/viewtopic.php?t=2&sid=0123456789abcdef0123456789ABCDEF", "/viewtopic.php?t=2"),  # but a hash is a session
-        ("/showthread.php?s=0123456789abcdef0123456789abcdef&t=2", "/showthread.php?t=2"),
+        ("/?session_id=0123456789abcdef0123456789abcdef", "/"),
+        ("/show?s=0123456789abcdef0123456789abcdef", "/show?s=0123456789abcdef0123456789abcdef"),  # a page's, as often
         ("/?s=0123456789abcdef0123456789abcdef0", "/?s=0123456789abcdef0123456789abcdef0"),
         ("/?id=0123456789abcdef0123456789abcdef", "/?id=0123456789abcdef0123456789abcdef"),
         ("/a;jsessionid=0A.b1?x=1", "/a?x=1"),

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from app.runtime.clock_tie import KEPT_S, ClockTie
+from app.runtime.clock_tie import KEPT_S, UNSURE_S, ClockTie
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -34,7 +34,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def tie(clock: Clock) -> ClockTie:
-    return ClockTie(clock)
+    return ClockTie(clock, wall=clock)
 
 
 def test_one_exchange_bounds_the_moment_by_itself(tie: ClockTie, clock: Clock) -> None:
@@ -76,3 +76,42 @@ def test_no_more_is_kept_of_many_exchanges_than_may_count_later(tie: ClockTie, c
     for _ in range(1_000):
         told(tie, clock, sent_ms=2, received_ms=3)
     assert (len(tie._leasts), len(tie._mosts)) == (1, 1)  # noqa: SLF001  # no other sign of it but time
+
+
+@pytest.mark.parametrize(("ahead_s", "steps"), [(-3_600.0, 1), (-4.9, 0), (0.0, 0), (4.9, 0), (5.2, 1), (100.0, 1)])
+def test_a_step_of_more_than_a_leases_margin_is_seen_once(
+    tie: ClockTie, clock: Clock, ahead_s: float, steps: int
+) -> None:
+    told(tie, clock, sent_ms=1, received_ms=1)
+    told(tie, clock, sent_ms=20, received_ms=30, ahead_s=ahead_s)
+    assert tie.is_unsure() == (steps > 0)
+    for _ in range(3):
+        clock.now += UNSURE_S
+        told(tie, clock, sent_ms=20, received_ms=30, ahead_s=ahead_s)
+        assert not tie.is_unsure()
+    assert tie.steps() == steps
+
+
+def test_a_step_is_seen_however_long_ago_the_last_exchange_was(tie: ClockTie, clock: Clock) -> None:
+    told(tie, clock, sent_ms=1, received_ms=1)
+    clock.now += 1_000 * KEPT_S
+    told(tie, clock, sent_ms=1, received_ms=1, ahead_s=3_600.0)
+    assert tie.steps() == 1
+
+
+def test_a_slow_exchange_is_no_step(tie: ClockTie, clock: Clock) -> None:
+    """Such as that of a process which was stopped in between."""
+    told(tie, clock, sent_ms=60_000, received_ms=60_000)
+    told(tie, clock, sent_ms=60_000, received_ms=60_000)
+    assert tie.steps() == 0
+
+
+@pytest.mark.parametrize(("by_s", "steps"), [(-100.0, 1), (3.0, 0), (100.0, 1)])
+def test_a_step_of_our_own_wall_clock_counts(clock: Clock, by_s: float, steps: int) -> None:
+    """A virtual machine that was stopped is set right when it goes on. Its seconds stood still."""
+    wall = Clock()
+    tie = ClockTie(clock, wall=wall)
+    assert tie.steps() == 0
+    wall.now += by_s
+    assert [tie.steps(), tie.steps()] == [steps, steps]
+    assert not tie.is_unsure(), "the database's clock is as it was"

@@ -9,6 +9,7 @@ import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
+from urllib.parse import urljoin
 
 from playwright.sync_api import ViewportSize
 
@@ -17,7 +18,7 @@ from tests.web.chromium import launched
 
 WINDOW = ViewportSize(width=1200, height=780)
 WITHIN_MS = 120_000
-_ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+/")
+_ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+/\?token=\S+")
 _ENOUGH = "least => +document.querySelector('td[data-is=pages]')?.textContent >= least"
 
 
@@ -50,7 +51,7 @@ def _address(said: IO[str]) -> str:
 
 def _answers(address: str) -> bool:
     try:
-        with urllib.request.urlopen(f"{address}healthz", timeout=5) as answer:
+        with urllib.request.urlopen(urljoin(address, "/healthz"), timeout=5) as answer:
             return bool(answer.status == 200)
     except OSError:
         return False

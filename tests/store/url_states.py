@@ -18,7 +18,7 @@ STATES: dict[UrlState, dict[str, Any]] = {
     UrlState.REFUSED: {"cause": "robots.txt"},
     UrlState.GONE: {"due_at": "past"},
     UrlState.QUARANTINED: {"cause": "broken 3 times"},
-    UrlState.ALIAS: {"alias_of": "http://elsewhere.test/"},
+    UrlState.ALIAS: {"alias_of": "http://elsewhere.test/", "due_at": "past"},
 }
 
 

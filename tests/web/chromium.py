@@ -39,10 +39,13 @@ def launched() -> Iterator[Chromium]:
         browser.close()
 
 
-def opened(chromium: Chromium, seen: Seen, *, width: int = 1440, dark: bool = False) -> Page:
-    """A page in a context of its own, without motion."""
+def opened(chromium: Chromium, seen: Seen, entrance: str, *, width: int = 1440, dark: bool = False) -> Page:
+    """A page in a context of its own, without motion, of a person who came by this URL before."""
     context = chromium.new_context(
         viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light", reduced_motion="reduce"
     )
+    page = context.new_page()
+    page.goto(entrance)
+    page.goto("about:blank")
     seen.watch(context)
-    return context.new_page()
+    return page

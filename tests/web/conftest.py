@@ -91,4 +91,4 @@ def _open(crawled: Engine, database_url: str, home: Path) -> Iterator[Browser]:
 
 @pytest.fixture
 def browser(_open: Browser) -> Browser:
-    return _open.anew()
+    return _open.entered()

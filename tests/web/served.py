@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from html import unescape
-from urllib.parse import urlencode
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import urlencode, urlsplit
 
 import requests
 from sqlalchemy import Engine
@@ -14,7 +16,9 @@ from starlette.applications import Starlette
 
 from app.config import Settings, load
 from app.local import dashboard
+from app.runtime.slow_clients import SlowClients
 from app.web.app import make_app
+from app.web.connection import WebConnection
 from app.web.serve import WebServer
 from tests.crawl.web import NETWORKS
 from tests.faults import waiting
@@ -50,9 +54,26 @@ class Browser:
             f"{self.url}{path}", data=fields, headers=headers, allow_redirects=False, timeout=TIMEOUT_S
         )
 
+    @property
+    def entrance(self) -> str:
+        """A URL that opens the dashboard: where a token is the login, with a new one."""
+        settings = self.app.state.board.settings
+        return f"{self.url}/?{urlsplit(dashboard.invite(settings)).query}"
+
+    @property
+    def cookies(self) -> str:
+        """Its cookies, as a header."""
+        return "; ".join(f"{each.name}={each.value}" for each in self.session.cookies)
+
     def anew(self) -> "Browser":
         """Another browser, without cookies."""
         return Browser(self.url, self.app)
+
+    def entered(self) -> "Browser":
+        """Another browser, which opened it by the URL that was printed."""
+        other = self.anew()
+        other.session.get(self.entrance, timeout=TIMEOUT_S, allow_redirects=False)
+        return other
 
 
 def token_of(page: str) -> str:
@@ -72,16 +93,20 @@ def settings_of(database_url: str, **overrides: object) -> Settings:
 
 
 @contextmanager
-def served(engine: Engine, settings: Settings) -> Iterator[Browser]:
+def served(
+    engine: Engine, settings: Settings, *, clients: SlowClients[WebConnection] | None = None
+) -> Iterator[Browser]:
     """Serve until the block ends. Its socket listens from the start, so no request comes too early."""
-    app = make_app(settings, engine)
-    server = WebServer(app)
-    with closing(dashboard.bound(settings)) as listening:
+    with closing(dashboard.bound(settings)) as listening, TemporaryDirectory(prefix="tiptoe-") as folder:
+        home = settings.home if settings.home.is_absolute() else Path(folder)
+        app = make_app(settings.model_copy(update={"home": home}), engine)
+        server = WebServer(app, clients)
         port = listening.getsockname()[1]
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
-            yield Browser(f"http://127.0.0.1:{port}", app)
+            browser = Browser(f"http://127.0.0.1:{port}", app)
+            yield browser.entered() if app.state.board.users.is_by_token else browser
         finally:
             server.should_exit = True
             thread.join()

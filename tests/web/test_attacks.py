@@ -1,8 +1,11 @@
 """A table of attacks: what an answer is to somebody who has no login, may only read, or comes by another site."""
 
+import os
 import secrets
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine
@@ -147,8 +150,7 @@ def test_a_form_of_another_site_is_refused(
 
 def test_a_token_of_another_browser_is_refused(browser: Browser) -> None:
     token = token_of(browser.get("/act/crawl.make").text)
-    other = browser.anew()
-    other.get("/")
+    other = browser.entered()
     assert other.send("/act/crawl.finish", {"token": token, "subject": "docs"}).status_code == 403
 
 
@@ -173,7 +175,7 @@ NAMES = [
 
 @pytest.mark.parametrize(("name", "status"), NAMES)
 def test_the_name_of_another_site_that_points_here_is_refused(browser: Browser, name: str, status: int) -> None:
-    answer = browser.get("/crawls", headers={"Host": name})
+    answer = browser.anew().get("/crawls", headers={"Host": name, "Cookie": browser.cookies})
     assert answer.status_code in ({400, 421} if status == 421 else {status})
 
 
@@ -227,6 +229,90 @@ def test_every_answer_carries_the_policy(browser: Browser, path: str) -> None:
     assert "frame-ancestors 'none'" in policy
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["referrer-policy"] == "same-origin"
+
+
+# --- on loopback, where a token is the login -----------------------------------------------------------------------
+
+OPEN_BY_TOKEN = OPEN | {"/metrics", "/metrics/targets"}
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
+def test_another_user_of_the_machine_reaches_no_page(browser: Browser, method: str, path: str) -> None:
+    answer = browser.anew().session.request(method, f"{browser.url}{path}", allow_redirects=False, timeout=30)
+    if path in OPEN_BY_TOKEN and method == "GET":
+        assert answer.status_code in {200, 503}
+        return
+    assert answer.status_code in {401, 403, 405}
+    assert "docs" not in answer.text
+    assert "tiptoe web" in answer.text or answer.status_code != 401, "the remedy"
+
+
+def test_the_printed_url_opens_one_browser_and_leads_to_a_page_without_the_token(browser: Browser) -> None:
+    person, other, entrance = browser.anew(), browser.anew(), browser.entrance
+    answer = person.session.get(entrance, allow_redirects=False, timeout=30)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    (cookie,) = [each for each in answer.raw.headers.getlist("set-cookie") if "session" in each]
+    assert {"HttpOnly", "SameSite=strict"} <= set(cookie.split("; "))
+    assert int(cookie.partition("Max-Age=")[2].partition(";")[0]) > 24 * 3600, "a browser that was closed keeps it"
+    assert person.post("/act/crawl.pause", subject="docs").status_code in {303, 400}
+    second = other.session.get(entrance, allow_redirects=False, timeout=30)
+    assert (second.status_code, "was used, or is old" in second.text) == (401, True)
+    assert other.get("/").status_code == 401
+    again = person.session.get(entrance, allow_redirects=False, timeout=30)
+    assert (again.status_code, again.headers["location"]) == (303, "/"), "who is in stays in"
+
+
+@pytest.mark.parametrize("token", ["", "x", "../web-invited-x", "%00", "\u00e9", "x" * 5_000])
+def test_a_token_that_was_made_up_opens_nothing(browser: Browser, token: str) -> None:
+    other = browser.anew()
+    assert other.get(f"/?token={token}").status_code == 401
+    assert other.get("/").status_code == 401
+
+
+@pytest.mark.parametrize("way", ["HEAD /", "POST /", "GET /crawls", "GET //evil.test", "GET /healthz"])
+def test_a_token_is_used_by_opening_the_first_page_alone(browser: Browser, way: str) -> None:
+    """A program that looks at a URL before a person does must not use it up, nor lead elsewhere."""
+    entrance, (method, path) = browser.entrance, way.split()
+    other = browser.anew()
+    url = entrance.replace("/?", f"{path}?")
+    assert "location" not in other.session.request(method, url, allow_redirects=False, timeout=30).headers
+    assert other.session.get(entrance, allow_redirects=False, timeout=30).status_code == 303
+
+
+def test_of_two_who_use_a_token_at_once_one_is_let_in(tmp_path: Path) -> None:
+    settings = settings_of("postgresql://x/y", home=tmp_path)
+    for _ in range(50):
+        token = dashboard.invite(settings).partition("token=")[2]
+        with ThreadPoolExecutor(8) as people:
+            assert sum(people.map(lambda _, token=token: dashboard.admit(tmp_path, token), range(8))) == 1  # type: ignore[misc]
+
+
+def test_a_token_is_good_for_some_hours_and_old_ones_go(tmp_path: Path) -> None:
+    settings = settings_of("postgresql://x/y", home=tmp_path)
+    token = dashboard.invite(settings).partition("token=")[2]
+    (kept,) = (tmp_path / "run").glob("web-*")
+    assert token not in kept.name + kept.read_text(), "only its hash is kept"
+    assert kept.stat().st_mode & 0o777 == 0o600
+    before = kept.stat().st_mtime - dashboard.INVITED_S - 1
+    os.utime(kept, (before, before))
+    dashboard.invite(settings)
+    assert not kept.exists()
+    assert not dashboard.admit(tmp_path, token)
+
+
+def test_a_session_of_another_dashboard_is_none(crawled: Engine, database_url: str, browser: Browser) -> None:
+    with served(crawled, settings_of(database_url)) as other:
+        answer = other.anew().get("/", headers={"Cookie": browser.cookies})
+        assert other.get("/").status_code == 200
+    assert answer.status_code == 401
+
+
+def test_users_of_the_settings_replace_the_token(guarded: Browser) -> None:
+    assert "token" not in guarded.entrance
+    assert guarded.get("/?token=x").status_code == 401
+    assert guarded.get("/metrics").status_code == 401
 
 
 # --- before it is served -----------------------------------------------------------------------------------------

@@ -83,10 +83,10 @@ def orders(crawled: Engine) -> None:
 
 
 @pytest.fixture(scope="module", params=VIEWS, ids=[f"{width}-{'dark' if dark else 'light'}" for width, dark in VIEWS])
-def view(chromium: Chromium, request: pytest.FixtureRequest) -> Iterator[View]:
+def view(chromium: Chromium, _open: Browser, request: pytest.FixtureRequest) -> Iterator[View]:
     width, dark = request.param
     seen = Seen()
-    page = opened(chromium, seen, width=width, dark=dark)
+    page = opened(chromium, seen, _open.entrance, width=width, dark=dark)
     yield View(page, seen)
     page.context.close()
 

@@ -42,7 +42,7 @@ def test_a_page_fits_and_fetches_nothing_from_elsewhere(
 ) -> None:
     """On a phone in the dark, and then in a wide window by day: what is drawn anew is drawn by the same page."""
     seen = Seen()
-    page = opened(chromium, seen, width=390, dark=True)
+    page = opened(chromium, seen, browser.entrance, width=390, dark=True)
     page.goto(browser.url + path.format(host=site.host, url=site.url("/")))
     page.locator(place).first.wait_for()
     assert page.evaluate(FITS), "it scrolls sideways on a phone"
@@ -57,7 +57,7 @@ def test_a_page_fits_and_fetches_nothing_from_elsewhere(
 
 def test_hosts_are_filtered_without_a_reload(browser: Browser, chromium: Chromium) -> None:
     seen = Seen()
-    page = opened(chromium, seen)
+    page = opened(chromium, seen, browser.entrance)
     page.goto(f"{browser.url}/hosts")
     page.evaluate("window.isTheSamePage = true")
     page.select_option("select[name=waits_for]", "paused")
@@ -69,7 +69,7 @@ def test_hosts_are_filtered_without_a_reload(browser: Browser, chromium: Chromiu
 
 
 def test_an_order_is_given_by_keyboard(browser: Browser, site: Site, chromium: Chromium) -> None:
-    page = opened(chromium, Seen())
+    page = opened(chromium, Seen(), browser.entrance)
     page.goto(f"{browser.url}/act/host.slow?subject={site.host}")
     page.focus("input[name=delay]")
     page.keyboard.type("9")
@@ -81,7 +81,7 @@ def test_an_order_is_given_by_keyboard(browser: Browser, site: Site, chromium: C
 
 def test_two_tabs_share_one_stream(browser: Browser, chromium: Chromium) -> None:
     seen = Seen()
-    first = opened(chromium, seen)
+    first = opened(chromium, seen, browser.entrance)
     second = first.context.new_page()
     for page in (first, second):
         page.goto(f"{browser.url}/")
@@ -99,7 +99,7 @@ def test_an_open_page_says_what_is_wrong_by_itself(
     browser: Browser, crawled: Engine, site: Site, chromium: Chromium
 ) -> None:
     """Nobody reloads the page on the wall: that all is well must not stand there when it no longer is."""
-    page = opened(chromium, Seen())
+    page = opened(chromium, Seen(), browser.entrance)
     page.goto(f"{browser.url}/")
     page.get_by_text("All is well.").wait_for()
     sql(crawled, "UPDATE crawls SET state = 'active', ended_because = NULL, finished_at = NULL WHERE name = 'docs'")
@@ -115,7 +115,7 @@ def test_an_open_page_says_what_is_wrong_by_itself(
 
 def test_a_page_finds_its_stream_again_after_an_answer_that_was_none(browser: Browser, chromium: Chromium) -> None:
     """A browser gives a stream up for good once a proxy answers 502."""
-    page = opened(chromium, Seen())
+    page = opened(chromium, Seen(), browser.entrance)
     answers = iter([502, 401])
     page.route(
         "**/stream", lambda route: route.fulfill(status=status) if (status := next(answers, 0)) else route.continue_()

@@ -1,12 +1,15 @@
 """The web process: `tiptoe web` says where it is, ends at a signal, and says in one line why it cannot begin."""
 
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
@@ -33,12 +36,24 @@ def environment(database_url: str, port: int) -> dict[str, str]:
     return {**os.environ, "TIPTOE_DATABASE_URL": database_url, "TIPTOE_WEB_LISTEN": f"127.0.0.1:{port}"}
 
 
-def answered(process: "subprocess.Popen[str]", port: int) -> requests.Response | None:
+def answered(process: "subprocess.Popen[str]", url: str) -> requests.Response | None:
     try:
-        return requests.get(f"http://127.0.0.1:{port}/", timeout=30)
+        return requests.get(url, timeout=30)
     except requests.ConnectionError:
         assert process.poll() is None
         return None
+
+
+@contextmanager
+def web(environment: dict[str, str], folder: Path, *options: str, **streams: Any) -> "Iterator[subprocess.Popen[str]]":
+    """`tiptoe web` in a folder, until the block ends."""
+    command = [str(Path(sys.executable).parent / "tiptoe"), "web", *options]
+    process = subprocess.Popen(command, env=environment, cwd=folder, text=True, **streams)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait(30)
 
 
 KILLS = [pytest.param(each, marks=pytest.mark.faults) for each in (signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)]
@@ -56,16 +71,49 @@ def test_it_serves_until_a_signal_and_leaves_nothing(
         text=True,
     )
     assert process.stderr is not None
-    assert process.stderr.readline() == f"dashboard: http://127.0.0.1:{port}/\n"
-    answer = until(lambda: answered(process, port), "it says where before it listens there")
-    assert answer.status_code == 200
-    stream = requests.get(f"http://127.0.0.1:{port}/stream", stream=True, timeout=30)  # an open stream holds nobody up
+    said = process.stderr.readline()
+    assert said.startswith(f"dashboard: http://127.0.0.1:{port}/?token=")
+    until(lambda: answered(process, f"http://127.0.0.1:{port}/healthz"), "it says where before it listens there")
+    person = requests.Session()
+    assert person.get(said.split()[1], timeout=30).status_code == 200
+    stream = person.get(f"http://127.0.0.1:{port}/stream", stream=True, timeout=30)  # an open stream holds nobody up
     process.send_signal(number)
     assert process.wait(30) == (-number if number == signal.SIGKILL else 130)
     assert process.stderr.read() == "", "the web process has ended, which wrote there too"
     stream.close()
     with pytest.raises(requests.ConnectionError):
         requests.get(f"http://127.0.0.1:{port}/healthz", timeout=5)
+
+
+def test_a_dashboard_that_runs_is_opened_again_by_a_new_url(database_url: str, port: int, tmp_path: Path) -> None:
+    """The next morning, in another browser: the command is typed again."""
+    given = environment(database_url, port)
+    with web(given, tmp_path, stderr=subprocess.PIPE) as process:
+        until(lambda: answered(process, f"http://127.0.0.1:{port}/healthz"), "it is served")
+        with web(given, tmp_path, stdout=subprocess.PIPE) as second:
+            url = second.communicate(timeout=60)[0].strip()
+        with web(given, tmp_path, "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE) as third:
+            out, err = third.communicate(timeout=60)
+        assert (json.loads(out), err) == ({"url": f"http://127.0.0.1:{port}/"}, "")
+        assert requests.get(url, timeout=30).status_code == 200
+        assert requests.get(url, timeout=30).status_code == 401, "each opens it once"
+
+
+@pytest.mark.parametrize("way", ["a file", "a socket, as the journal's", "--json"])
+def test_what_is_kept_has_no_token(database_url: str, port: int, tmp_path: Path, way: str) -> None:
+    """Logs are read by others, and later. A command prints the URL then."""
+    ours, journal = socket.socketpair()
+    kept = tmp_path / "kept"
+    with closing(ours), closing(journal), kept.open("w") as file:
+        options = ["--json"] if way == "--json" else []
+        stderr = journal if way.startswith("a socket") else file
+        with web(environment(database_url, port), tmp_path, *options, stdout=file, stderr=stderr) as process:
+            until(lambda: answered(process, f"http://127.0.0.1:{port}/healthz"), "it is served")
+        said = kept.read_text() + (ours.recv(10_000).decode() if way.startswith("a socket") else "")
+    assert f"http://127.0.0.1:{port}/" in said
+    assert "token" not in said
+    assert "`tiptoe web` prints the URL that opens it" in said
+    assert list((tmp_path / ".tiptoe" / "run").glob("web-invited-*")) == []
 
 
 def test_a_port_that_is_taken_is_named_with_the_remedy(tiptoe: Tiptoe, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
 import pytest
-import requests
 from sqlalchemy import Engine
 
 from app.store import db
@@ -25,7 +24,7 @@ EVENTS = 3
 
 def messages(browser: Browser, n: int) -> Iterator[dict[str, object]]:
     """The next n messages of a stream of its own."""
-    with closing(requests.get(f"{browser.url}/stream", stream=True, timeout=30)) as answer:
+    with closing(browser.get("/stream", stream=True)) as answer:
         lines = answer.iter_lines(decode_unicode=True)
         data = (line.removeprefix("data: ") for line in lines if line.startswith("data: "))
         for _ in range(n):
@@ -128,14 +127,12 @@ def test_too_many_viewers_are_told_apart_and_leaving_makes_room() -> None:
 
 def test_viewers_who_come_all_at_once_are_not_more(watched: Browser) -> None:
     place = urlsplit(watched.url)
-    asks = f"GET /stream HTTP/1.1\r\nHost: {place.netloc}\r\n\r\n".encode()
+    asks = f"GET /stream HTTP/1.1\r\nHost: {place.netloc}\r\nCookie: {watched.cookies}\r\n\r\n".encode()
     with ExitStack() as open_:
-        viewers = [
-            open_.enter_context(socket.create_connection((place.hostname, place.port), timeout=30))
-            for _ in range(VIEWERS_MOST + 30)
-        ]
-        for viewer in viewers:
-            viewer.sendall(asks)
+        viewers = []
+        for _ in range(VIEWERS_MOST + 30):
+            viewers.append(open_.enter_context(socket.create_connection((place.hostname, place.port), timeout=30)))
+            viewers[-1].sendall(asks)
         answers = Counter(viewer.recv(12) for viewer in viewers)
     assert answers == {b"HTTP/1.1 200": VIEWERS_MOST, b"HTTP/1.1 503": 30}
 

@@ -46,10 +46,10 @@ def _columns(spec: str) -> tuple[ExportColumn, ...]:
 
 
 _PAGES: Final = _columns("""
-    url host status:integer content_type charset language language_detected title description
-    published_at:time published_from modified_at:time modified_from canonical_url depth:integer links:integer
+    url host status:integer content_type charset language language_detected title headline author
+    description published_at:time published_from modified_at:time modified_from canonical_url depth:integer links:integer
     body_bytes:integer truncated:boolean needs_script:json directives opt_out body_sha256 text_sha256
-    first_fetched_at:time fetched_at:time changed_at:time key+ duplicate_of+ text+ markdown+
+    first_fetched_at:time fetched_at:time changed_at:time state gone_at:time data:json+ key+ duplicate_of+ text+ markdown+
     html+ plain_html+ rendered_at:time+
 """)
 _FETCHES: Final = _columns("""

@@ -16,6 +16,13 @@ from app.model import Outcome, RequestKind
 PATTERN: Final = "~"
 
 
+class PageState(StrEnum):
+    """Whether a page is there, or the site says that it is not any more."""
+
+    DONE = "done"
+    GONE = "gone"
+
+
 class ExportFilter(NamedTuple):
     """A filter as it is written. value: what the query takes; it raises ValueError, whose words say what is meant."""
 
@@ -57,6 +64,7 @@ FILTERS: Final[Mapping[ExportKind, tuple[ExportFilter, ...]]] = {
     ExportKind.PAGES: (
         _STATUS,
         ExportFilter("language", "=", "language", _lower),
+        ExportFilter("state", "=", "state", _one_of(PageState)),
         ExportFilter("type", "=", "type", _lower),
         _HOST,
         _URL,

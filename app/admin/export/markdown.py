@@ -9,7 +9,17 @@ from typing import Any, Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
 FRONT: Final = (
-    *("url", "title", "description", "language", "language_detected", "published_at", "modified_at"),
+    *(
+        "url",
+        "title",
+        "headline",
+        "author",
+        "description",
+        "language",
+        "language_detected",
+        "published_at",
+        "modified_at",
+    ),
     *("canonical_url", "status"),
     *("first_fetched_at", "fetched_at", "changed_at", "text_sha256"),
 )  # columns of the front matter, unless others are chosen

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Protocol
+from typing import Protocol, assert_never
 
 import structlog
 
@@ -24,6 +24,7 @@ from app.model import Link, Page, Refusal, RequestKind, Url
 from app.policy.candidate import Candidate, in_front
 from app.policy.focus.relevance import per_link
 from app.policy.lifecycle import UrlEvent
+from app.policy.robots import Verdict
 from app.policy.scope import Scope, judge, taken_in, widened
 from app.policy.url import Canon, bare_key, in_encoding, is_of_document, without_fragment
 from app.store.links import LinksRow
@@ -144,7 +145,7 @@ def candidates(
         )
         if stands or (form != key and known.has(crawl_id, form)):
             continue
-        refusal = judge(scope, url, place.depth, is_link=place.hops == 0)
+        refusal = judge(scope, url, place.depth, is_link=place.hops == 0, hops=place.hops)
         if refusal is None:
             if named is not None and (before := named.get((crawl_id, form))) is not None:
                 found.append(_again(finder, before, place))
@@ -166,7 +167,8 @@ def candidates(
 def redirected(visit: Visit, due: Due, source: Url, target: Url) -> list[Candidate]:
     """Where a redirect leads: of the same kind, judged as a link would be; a sitemap may lie outside the scope.
 
-    Where a seed leads, by its own chain of redirects, comes into the scope; the settle writes that down first.
+    Where a seed leads within its site, by its own chain of redirects, comes into the scope; the settle writes that down
+    first. A page of another site does not: it is fetched alone.
     """
     if due.kind == _PAGE:
         if due.depth == 0:  # the seeds and their chains alone
@@ -272,14 +274,23 @@ def _again(finder: Finder, before: Candidate, place: FoundAt) -> Candidate:
 
 
 def _judged(finder: Finder, found: Candidate) -> Candidate:
-    """A candidate judged by robots.txt of an origin that the visit knows; the settle judges the others (`enter`)."""
+    """A candidate judged by robots.txt of an origin that the visit knows; the settle judges the others (`enter`).
+
+    Past the budget of the batch it is left to the gate, which judges each URL before its request.
+    """
     file = finder.origins.robots.get(found.url.origin)
     rules = file.rules if file is not None else None
     if rules is None:
         return found
-    if rules.permits(found.url):
-        return found._replace(reopens=True)
-    return found._replace(event=UrlEvent.DISALLOWED, detail=None)
+    match rules.verdict(found.url, finder.batch.work):
+        case Verdict.ALLOWED:
+            return found._replace(reopens=True)
+        case Verdict.DISALLOWED:
+            return found._replace(event=UrlEvent.DISALLOWED, detail=None)
+        case Verdict.TOO_COSTLY:
+            return found
+        case never:
+            assert_never(never)
 
 
 def _suppress_text(known: KnownKeys, batch: Batch, crawl_id: int, text: str, reason: Refusal, *, found_on: str) -> None:

@@ -14,14 +14,13 @@ from app.crawl.frontier import caps
 from app.crawl.frontier.admit import refusal_key
 from app.crawl.state.batch import Batch
 from app.crawl.state.finder import Finder
-from app.crawl.state.origins import HostOrigins
 from app.crawl.state.robots_book import RobotsBook
 from app.crawl.state.worker import Worker
 from app.model import Origin, Url
 from app.policy.candidate import Candidate
 from app.policy.host import queue_for, registrable_domain
 from app.policy.lifecycle import UrlEvent, UrlState
-from app.policy.robots import ALLOW_ALL, DISALLOW_ALL, Robots, in_force_rules
+from app.policy.robots import ALLOW_ALL, DISALLOW_ALL, Robots, Verdict, Work, in_force_rules
 from app.store import db, hosts, robots, urls
 from app.store.robots import Elsewhere
 from app.store.url_rows import admission
@@ -40,11 +39,11 @@ class Entered:
 
 def admit(tx: Connection, found: _Found) -> Entered:
     """Rows for what was found, judged by their origins' robots.txt and the caps; hosts are made where they are new."""
-    judged = []
+    judged, work = [], Work()
     found, standing = _without_standing(tx, found)
     for finder, candidates in found:
         worker, picked = finder.worker, finder.picked
-        candidates = _first_allowed(_with_foreign_robots(worker, finder.origins, finder.now(), tx, candidates))
+        candidates = _first_allowed(_with_foreign_robots(finder, work, tx, candidates))
         judged.append(
             (finder, caps.of_crawls(worker, picked, finder.batch, tx, candidates) if picked.floors else candidates)
         )
@@ -119,24 +118,24 @@ def _wake(engine: Engine, host_ids: list[int]) -> None:
         hosts.wake(tx, host_ids)
 
 
-def _with_foreign_robots(
-    worker: Worker, origins: HostOrigins, now: float, tx: Connection, candidates: list[Candidate]
-) -> list[Candidate]:
+def _with_foreign_robots(finder: Finder, work: Work, tx: Connection, candidates: list[Candidate]) -> list[Candidate]:
     """Links to origins that we are not visiting: judged by their robots.txt, if anybody has it (R6).
 
     A refusal by a copy that we remember is confirmed: the file may have changed, and what its change reopened is past.
+    work: the budget of the settle; links past it wait for their gates.
     """
-    foreign = {each.url.origin for each in candidates} - origins.robots.keys()
+    worker, now = finder.worker, finder.now()
+    foreign = {each.url.origin for each in candidates} - finder.origins.robots.keys()
     if not foreign:
         return candidates
     book = worker.robots
     _look_up(worker, now, tx, {origin for origin in foreign if book.foreign(origin, now) is None})
-    verdicts = [_allows(book, now, each.url) if each.url.origin in foreign else None for each in candidates]
+    verdicts = [_allows(book, now, each.url, work) if each.url.origin in foreign else None for each in candidates]
     if False in verdicts:
         refused = {each.url.origin for each, allowed in zip(candidates, verdicts, strict=True) if allowed is False}
         _look_up(worker, now, tx, refused)
         verdicts = [
-            _allows(book, now, each.url) if allowed is False else allowed
+            _allows(book, now, each.url, work) if allowed is False else allowed
             for each, allowed in zip(candidates, verdicts, strict=True)
         ]
     return [
@@ -144,13 +143,17 @@ def _with_foreign_robots(
     ]
 
 
-def _allows(book: RobotsBook, now: float, url: Url) -> bool | None:
+def _allows(book: RobotsBook, now: float, url: Url, work: Work) -> bool | None:
     """Whether a file allows it.
 
-    None: no file says so. Where nothing may be fetched for now, a link waits for its gate.
+    None: no file says so, or it is too costly to judge. Where nothing may be fetched for now, a link waits for its
+    gate.
     """
     rules = book.foreign(url.origin, now)
-    return None if rules is None or rules is ALLOW_ALL or rules is DISALLOW_ALL else rules.permits(url)
+    if rules is None or rules is ALLOW_ALL or rules is DISALLOW_ALL:
+        return None
+    verdict = rules.verdict(url, work)
+    return None if verdict is Verdict.TOO_COSTLY else verdict is Verdict.ALLOWED
 
 
 def _judged(candidate: Candidate, allowed: bool) -> Candidate:

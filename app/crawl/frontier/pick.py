@@ -172,6 +172,7 @@ def make_scope(crawl: Crawl) -> scope.Scope:
         include=patterns.include,
         exclude=patterns.exclude,
         max_depth=crawl.max_depth,
+        seeds=frozenset([*crawl.scope_hosts, *crawl.scope_domains, *map(scope.host_of_folder, crawl.scope_prefixes)]),
     )
     return scope.widened(found, crawl.scope_redirects) if crawl.scope_redirects else found
 

@@ -17,7 +17,7 @@ from app.crawl.state.origins import HostOrigins
 from app.crawl.state.picked import Picked
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
-from app.model import CaptureKind, Outcome, RequestKind
+from app.model import CaptureKind, Cause, Outcome, RequestKind
 from app.policy import tdm
 from app.store.fetches import Fetch
 from app.store.url_rows import Due, Result
@@ -40,7 +40,7 @@ def archive_answer(visit: Visit, attempt: Attempt) -> None:
         return
     result = _result(visit.batch, due)
     kind = _kind(attempt)
-    is_read = result is not None and kind is CaptureKind.PAGE and not attempt.is_unread
+    is_read = result is not None and kind is CaptureKind.PAGE and result["cause"] != Cause.UNREADABLE
     keeps_body = _is_allowed(visit.worker, visit.lease, visit.origins, attempt, result if is_read else None)
     body = attempt.sink if reply.sunk_bytes else None
     made = partial(

@@ -6,9 +6,10 @@ from typing import BinaryIO, NamedTuple
 from app.crawl.page.preferences import Wishes
 from app.crawl.state.batch import Batch
 from app.crawl.state.picked import Picked
-from app.model import Cause, Header, Outcome, Reply, Request, Url
+from app.model import Cause, Header, Outcome, Reply, Request, RequestKind, Url
 from app.policy.focus.change_rate import ChangeRate
 from app.policy.lifecycle import UrlEvent, UrlState, url_after
+from app.policy.outcome import TRANSIENT
 from app.store.fetches import Fetch
 from app.store.url_rows import Due, Result
 
@@ -46,6 +47,10 @@ class Attempt:
         return 1 + (due.network_failures if self.outcome is Outcome.BROKEN else due.server_failures)
 
     @property
+    def is_conditional(self) -> bool:
+        return self.request.etag is not None or self.request.last_modified is not None
+
+    @property
     def is_new(self) -> bool:
         """It brought a document of its own, not word that the one on record stands."""
         is_document = not self.is_unread and self.outcome in {Outcome.PAGE, Outcome.UNWANTED}
@@ -67,6 +72,7 @@ class Conclusion(NamedTuple):
     text_sha256, body_sha256  None: as before, or the attempt's
     cause        why it ended;   detail: more of it, or of an unwanted answer
     sends        the form of the URL that is sent from now on; None: as before
+    whole        it is asked for without validators the next time
     wishes       of the page; None: it was not seen, what is on record stays
     """
 
@@ -83,6 +89,7 @@ class Conclusion(NamedTuple):
     detail: str | None = None
     alias_of: str | None = None
     sends: str | None = None
+    whole: bool = False
     wishes: Wishes | None = None
 
 
@@ -91,6 +98,8 @@ def conclude(batch: Batch, picked: Picked, due: Due, end: Conclusion) -> None:
     row = _result(due, end)
     if end.sends is not None:
         row["sends"] = end.sends
+    if due.kind == RequestKind.SITEMAP:
+        row["kind"] = due.kind  # it may have been asked for as a page
     batch.results.append(row)
     if due.fetched_at is None and end.event is not UrlEvent.REQUEUED:
         batch.left += 1
@@ -118,8 +127,10 @@ def _result(due: Due, end: Conclusion) -> Result:
         "interval_s": end.interval_s if end.interval_s is not None else due.interval_s,
         "change_shape": end.belief.shape if end.belief else due.change_shape,
         "change_s": end.belief.seconds if end.belief else due.change_s,
-        "etag": _validator(reply, Header.ETAG, due.etag, fresh=is_new),
-        "last_modified": _validator(reply, Header.LAST_MODIFIED, due.last_modified, fresh=is_new),
+        "etag": None if end.whole else _validator(reply, Header.ETAG, due.etag, fresh=is_new),
+        "last_modified": None
+        if end.whole
+        else _validator(reply, Header.LAST_MODIFIED, due.last_modified, fresh=is_new),
         "body_sha256": end.body_sha256 or (attempt.page_sha256 if attempt else None) or due.body_sha256,
         "text_sha256": end.text_sha256 or due.text_sha256,
         "status": reply.status if reply else None,
@@ -159,8 +170,10 @@ def _failures(due: Due, event: UrlEvent, attempt: Attempt | None) -> tuple[int, 
         return network, server, parse
     if attempt.is_unread:
         return network, server, parse + 1
-    if attempt.outcome is Outcome.BROKEN:
+    if attempt.outcome is Outcome.BROKEN or attempt.reply.status in TRANSIENT:
         return network + 1, server, parse
+    if attempt.outcome in {Outcome.UNWANTED, Outcome.CLIENT_ERROR}:  # no failure of the server: asked for whole
+        return network, server, parse
     return network, server + 1, parse
 
 

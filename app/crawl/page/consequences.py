@@ -4,12 +4,14 @@ Failures of the URL or the host are in `app.crawl.page.failures`; `app.crawl.pag
 """
 
 from dataclasses import replace
+from functools import partial
+from hashlib import sha256
 from http import HTTPStatus
 from typing import assert_never
 
 from app.config import Settings
 from app.crawl.frontier import admit
-from app.crawl.page import failures, read, recrawls, sitemaps
+from app.crawl.page import failures, isolation, read, recrawls, sitemaps
 from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.request.learn import block, retry_after_s, soft_blocked
 from app.crawl.robots import obtain
@@ -21,9 +23,11 @@ from app.model import Cause, Header, Outcome, Refusal, RequestKind, Rest, RestRe
 from app.model.url import on_host
 from app.policy import backoff
 from app.policy.lifecycle import UrlEvent
-from app.policy.outcome import is_host_trouble, why_unwanted
+from app.policy.outcome import TRANSIENT, is_empty, is_host_trouble, is_no_news, why_unwanted
 
 HOPS = 10  # promise P9
+NOTHING = sha256(b"").digest()
+EMPTY_ONCE = "it has no body; the text that it had is kept until it has none in another round"
 
 
 def act_on_outcome(visit: Visit, attempt: Attempt) -> VisitEnding | None:
@@ -34,13 +38,27 @@ def act_on_outcome(visit: Visit, attempt: Attempt) -> VisitEnding | None:
     if attempt.outcome is Outcome.UNCHANGED and attempt.due.outcome == Outcome.UNWANTED:
         attempt = replace(attempt, outcome=Outcome.UNWANTED)  # unchanged, and still no page
     note(visit, attempt)
-    return _by_outcome(visit, attempt)
+    if _is_asked_again(attempt):
+        rest_s = backoff.url_retry_s(attempt.attempts, visit.worker.rng)
+        conclude(visit.batch, visit.picked, attempt.due, Conclusion(UrlEvent.FAILED, attempt, due_s=rest_s, whole=True))
+        return None
+    return isolation.guarded(visit, attempt, partial(_by_outcome, visit, attempt))
 
 
 def note(visit: Visit, attempt: Attempt) -> None:
     """Count the URL, and note what its answer tells of the host: what holds however the document reads."""
     _tally(visit.batch, visit.picked, attempt)
     _note_host(visit, attempt)
+
+
+def _is_asked_again(attempt: Attempt) -> bool:
+    """Whether its answer says nothing of the document, and a second request may.
+
+    That one has no validators where these were not understood; after a 408, 421 or 425 its connection is new.
+    """
+    if attempt.is_conditional and is_no_news(attempt.reply, attempt.outcome):
+        return True
+    return attempt.reply.status in TRANSIENT and not attempt.due.network_failures
 
 
 def _by_outcome(visit: Visit, attempt: Attempt) -> VisitEnding | None:
@@ -54,7 +72,7 @@ def _by_outcome(visit: Visit, attempt: Attempt) -> VisitEnding | None:
         case Outcome.NOT_FOUND | Outcome.GONE:
             _missing(visit.worker.settings, visit.batch, visit.picked, attempt)
         case Outcome.UNWANTED | Outcome.UNAUTHORISED | Outcome.FORBIDDEN | Outcome.CLIENT_ERROR:
-            _settled(visit.worker.settings, visit.batch, visit.picked, attempt)
+            _settled(visit, attempt)
         case Outcome.SERVER_ERROR | Outcome.BROKEN | Outcome.SOFT_BLOCKED:
             _failed(visit, attempt)
         case Outcome.CHALLENGED:
@@ -99,7 +117,7 @@ def _brought(visit: Visit, attempt: Attempt) -> VisitEnding | None:
 
 def _unchanged(visit: Visit, attempt: Attempt) -> None:
     """304: nothing was sent and nothing is to be read; an alias stays one, unless it was one by a redirect, which has
-    ended."""
+    ended. It is due again like a page: its canonical may be wrong, and mended later."""
     due = attempt.due
     alias_of = None if due.outcome == Outcome.REDIRECT else due.alias_of
     following = recrawls.after(visit, attempt, changed=False)
@@ -108,7 +126,7 @@ def _unchanged(visit: Visit, attempt: Attempt) -> None:
     end = Conclusion(
         event,
         attempt,
-        due_s=None if alias_of else following.due_s,
+        due_s=following.due_s,
         interval_s=following.interval_s,
         belief=following.belief,
         alias_of=alias_of,
@@ -174,12 +192,30 @@ def _missing(settings: Settings, batch: Batch, picked: Picked, attempt: Attempt)
         conclude(batch, picked, due, Conclusion(UrlEvent.VANISHED, attempt, due_s=settings.recrawl_max_s))
 
 
-def _settled(settings: Settings, batch: Batch, picked: Picked, attempt: Attempt) -> None:
+def _settled(visit: Visit, attempt: Attempt) -> None:
     """No page of ours, and that stands: it is looked at again rarely."""
-    if attempt.outcome is Outcome.UNWANTED and attempt.due.fetched_at is None:
-        picked.focus[attempt.due.crawl_id].brought_nothing(attempt.url)
+    due, settings = attempt.due, visit.worker.settings
+    if attempt.outcome is Outcome.UNWANTED and due.fetched_at is None:
+        visit.picked.focus[due.crawl_id].brought_nothing(attempt.url)
     end = Conclusion(UrlEvent.SETTLED, attempt, due_s=settings.recrawl_max_s, detail=_why_unwanted(attempt))
-    conclude(batch, picked, attempt.due, end)
+    if due.kind == RequestKind.PAGE and due.text_sha256 not in {None, NOTHING} and is_empty(attempt.reply):
+        end = _emptied(visit, end)
+    conclude(visit.batch, visit.picked, due, end)
+
+
+def _emptied(visit: Visit, end: Conclusion) -> Conclusion:
+    """Keep the text of a page that has no body, though it was asked for whole, until it has none in another round.
+
+    The digest of its last body says which of the two this is.
+    """
+    assert end.attempt is not None
+    due, end = end.attempt.due, end._replace(whole=True)
+    if due.body_sha256 != NOTHING:
+        soon_s = visit.worker.settings.recrawl_base_s
+        return end._replace(due_s=soon_s, body_sha256=NOTHING, detail=EMPTY_ONCE)
+    visit.batch.kept_out.append((visit.host_id, due.crawl_id, due.key))
+    detail = "in two rounds, asked for whole"
+    return end._replace(text_sha256=NOTHING, body_sha256=NOTHING, changed=True, cause=Cause.EMPTY, detail=detail)
 
 
 def _why_unwanted(attempt: Attempt) -> str | None:

@@ -10,11 +10,13 @@ from app.crawl.state.batch import Batch, GivingUp
 from app.crawl.state.picked import Picked
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
-from app.model import Cause, Outcome, Rest, RestReason, VisitEnding
+from app.model import Cause, Failure, Outcome, Rest, RestReason, VisitEnding
 from app.policy import backoff
 from app.policy.lifecycle import UrlEvent, UrlState
 from app.policy.pace import is_error
 from app.store.host_rows import HostPace
+
+DETAIL_MAX = 300
 
 
 def of_url(
@@ -22,19 +24,23 @@ def of_url(
 ) -> None:
     """Retry a URL that failed by itself, after a while, and a few times for each class (network, server).
 
-    most: tries in all; None: attempts_max
+    An answer that is malformed, or beyond the bounds, is asked for once.   most: tries in all; None: attempts_max
     """
     due, times = attempt.due, attempt.failures_of_its_class
     hopeless = _hopeless(worker, pace.trips, attempt)
     if hopeless is not None:
         conclude(batch, picked, due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.HOST_FAILS, detail=hopeless))
         give_up(batch, Cause.HOST_FAILS, hopeless)
+    elif attempt.reply.failure is Failure.PROTOCOL:  # it would be the same again
+        detail = f"{attempt.outcome} (protocol): {attempt.reply.detail}"[:DETAIL_MAX]
+        conclude(batch, picked, due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.FAILED, detail=detail))
     elif times >= (most or worker.settings.attempts_max):
         detail = f"{attempt.outcome} ({attempt.reply.failure or attempt.reply.status}) {times} times"
         conclude(batch, picked, due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.FAILED, detail=detail))
     else:
         rest_s = backoff.url_retry_s(attempt.attempts, worker.rng)
-        conclude(batch, picked, due, Conclusion(UrlEvent.FAILED, attempt, due_s=rest_s))
+        whole = attempt.outcome is Outcome.SERVER_ERROR  # its validators may be what it failed at
+        conclude(batch, picked, due, Conclusion(UrlEvent.FAILED, attempt, due_s=rest_s, whole=whole))
 
 
 def of_host(visit: Visit, attempt: Attempt) -> VisitEnding:
@@ -86,7 +92,7 @@ def rest_challenged(visit: Visit) -> None:
 
 def give_up(batch: Batch, cause: Cause, detail: str) -> None:
     """Quarantine the URLs of the host that are still queued."""
-    batch.give_up.append(GivingUp(state=UrlState.QUARANTINED, cause=cause, detail=detail[:300]))
+    batch.give_up.append(GivingUp(state=UrlState.QUARANTINED, cause=cause, detail=detail[:DETAIL_MAX]))
 
 
 def most_in_a_row(settings: Settings, *, answered: bool) -> int:

@@ -7,6 +7,8 @@ A plain page of a host with a delay is read and archived later, with the batch (
 `fetch` returns None when the visit may go on, else how it ends. What becomes of the URL is in `app.policy.lifecycle`.
 """
 
+from functools import partial
+from io import BytesIO
 from typing import assert_never
 
 from app.crawl.page import archiving, gate, isolation, later, preferences, sitemaps
@@ -17,8 +19,10 @@ from app.crawl.request import archive, send, slots
 from app.crawl.request.fetch_log import Sending
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Visit
-from app.model import Request, RequestKind, Url, VisitEnding
+from app.model import Outcome, Request, RequestKind, Url, VisitEnding
 from app.parse.html.html import MEDIA_TYPES
+from app.policy import media_type
+from app.policy.scope import may_authenticate
 from app.store.url_rows import Due
 
 
@@ -59,7 +63,7 @@ def _fetch(visit: Visit, due: Due, url: Url) -> VisitEnding | None:
         return None
     ending = act_on_outcome(visit, attempt)
     if ending is not VisitEnding.READERS_BUSY:  # it was not read, and is fetched again
-        archiving.archive_answer(visit, attempt)
+        isolation.guarded(visit, attempt, partial(archiving.archive_answer, visit, attempt))
     return ending
 
 
@@ -75,17 +79,21 @@ def _send(visit: Visit, slot: Slot, due: Due, url: Url, attempts: int, *, isolat
         etag=None if whole else due.etag,
         last_modified=None if whole else due.last_modified,
         wanted_types=MEDIA_TYPES if is_page else None,
+        or_listing=is_page and due.depth == 0,
         max_body_bytes=settings.max_body_bytes if is_page else sitemaps.MAX_BYTES,
         deadline_s=settings.request_deadline_s,
         sink=sink,
         keeps_coded=archive.holds(visit.worker, due),
         fresh=due.network_failures > 0,
+        authorised=may_authenticate(visit.picked.scopes[due.crawl_id], url),
     )
     reason = "retry" if due.attempts else "recrawl" if due.fetched_at else "new"
     sent = send.send(visit, slot, Sending(request, url, reason, due.crawl_id, attempts))
     if sent is None:
         return None
     reply, outcome, digest = sent
+    if request.or_listing and outcome is Outcome.PAGE and media_type.is_listing(reply.body):
+        due, sink = due._replace(kind=RequestKind.SITEMAP), BytesIO(reply.body)
     tally = visit.batch.tally(due.crawl_id)
     tally.fetches += 1
     tally.bytes += reply.wire_bytes

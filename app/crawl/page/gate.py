@@ -24,7 +24,7 @@ from app.policy.focus.score import unpacked
 from app.policy.focus.shape import shape_of
 from app.policy.lifecycle import UrlEvent, UrlState
 from app.policy.robots import Robots
-from app.policy.scope import judge
+from app.policy.scope import judge, may_authenticate
 from app.store.url_rows import Due
 
 
@@ -43,12 +43,12 @@ def check(visit: Visit, due: Due) -> Url | Shut:
         why = url if isinstance(url, Refusal) else "no scope"
         conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.EXHAUSTED, cause=Cause.NO_URL, detail=why))
         return Shut.DONE
-    refusal = judge(scope, url, due.depth) if due.kind == RequestKind.PAGE else None
+    refusal = judge(scope, url, due.depth, hops=due.hops) if due.kind == RequestKind.PAGE else None
     if refusal is not None:
         end = Conclusion(UrlEvent.EXHAUSTED, cause=Cause.OUT_OF_SCOPE, detail=refusal)
         conclude(visit.batch, visit.picked, due, end)
         return Shut.DONE
-    match obtain.of(visit, url.origin):
+    match obtain.of(visit, url.origin, authorised=may_authenticate(scope, url)):
         case Robots() as rules:
             return _by_rules(visit, due, url, rules)
         case NoRules.WAIT:
@@ -66,11 +66,15 @@ def _by_rules(visit: Visit, due: Due, url: Url, rules: Robots) -> Url | Shut:
     decision = rules.judge(url) if not rules.permits(url) else None
     if decision is not None:
         visit.worker.known.forget(due.crawl_id, due.key)  # another form of it may be allowed
-        line = f"line {decision.line}: {decision.rule}"
-        conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.DISALLOWED, cause=Cause.ROBOTS, detail=line))
+        cause, line = Cause.ROBOTS, f"line {decision.line}: {decision.rule}"
+        if decision.is_too_costly:
+            cause, line = Cause.TOO_COSTLY, f"group {decision.group} of {url.origin}/robots.txt"
+        conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.DISALLOWED, cause=cause, detail=line))
         return Shut.DONE
-    if due.honour_opt_outs and due.kind == RequestKind.PAGE and not tdmrep.is_settled(visit, url, rules):
-        return Shut.AWAY
+    if due.honour_opt_outs and due.kind == RequestKind.PAGE:
+        authorised = may_authenticate(visit.picked.scopes[due.crawl_id], url)
+        if not tdmrep.is_settled(visit, url, rules, authorised=authorised):
+            return Shut.AWAY
     return Shut.DONE if due.kind == RequestKind.PAGE and _is_trap(visit.batch, visit.picked, due, url) else url
 
 

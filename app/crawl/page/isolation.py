@@ -8,7 +8,7 @@ What kills the worker all the same (in the sender, say, or where no process can 
 more visits. A visit that ended because Postgres did is no death: what it counted is refunded.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -24,8 +24,8 @@ from app.crawl.state.lease import LEASE_MARGIN_S, Lease
 from app.crawl.state.picked import Picked
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
-from app.errors import LeaseLost, ServiceError
-from app.model import Cause, Header, Page, RequestKind, VisitEnding
+from app.errors import LeaseLost, ServiceError, TiptoeError, one_line
+from app.model import Cause, Header, Outcome, Page, RequestKind, VisitEnding
 from app.parse.html.html import read as read_html
 from app.parse.sitemap.sitemap import SitemapReading
 from app.policy import backoff
@@ -40,6 +40,7 @@ from app.words import counted
 
 _log = structlog.get_logger()
 ROOM_PATIENCE_S = 30.0  # with a request before it and a settle after it, a visit is not yet taken for one that hangs
+_DETAIL_CHARS = 300
 Unread = Death | Literal["busy"]
 
 
@@ -153,15 +154,11 @@ def sitemap(worker: Worker, lease: Lease, attempt: Attempt, body: BinaryIO) -> S
 def unread(worker: Worker, batch: Batch, picked: Picked, attempt: Attempt, why: Unread) -> VisitEnding | None:
     """Deal with a document that was fetched and not read. Returns how the visit ends, None to go on."""
     due, settings, attempt = attempt.due, worker.settings, replace(attempt, is_unread=True)
-    tally = batch.tally(due.crawl_id)
-    if due.kind == RequestKind.PAGE:  # it was counted as one
-        tally.pages -= 1
-        picked.use_page(due.crawl_id, -1)
+    _uncount(batch, picked, attempt, is_failure=why != "busy")
     if why == "busy":
         conclude(batch, picked, due, Conclusion(UrlEvent.REQUEUED, attempt))
         return VisitEnding.READERS_BUSY
     times = due.parse_failures + 1
-    tally.failed += 1
     _log.warning("page.killed_its_reader", url=attempt.url.text, cause=why.cause, said=why.said)
     if why.is_proof:
         conclude(batch, picked, due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.UNREADABLE, detail=why.cause))
@@ -173,6 +170,53 @@ def unread(worker: Worker, batch: Batch, picked: Picked, attempt: Attempt, why: 
         end = Conclusion(UrlEvent.FAILED, attempt, due_s=rest_s, cause=Cause.UNREADABLE, detail=why.cause)
         conclude(batch, picked, due, end)
     return None
+
+
+def guarded(visit: Visit, attempt: Attempt, act: Callable[[], VisitEnding | None]) -> VisitEnding | None:
+    """Act on an answer. An exception ends its URL, with the cause; what it had put into the batch is taken out again.
+
+    Returns how the visit ends, None to go on. Errors of ours are raised, and blame no URL: of Postgres and the archive
+    (TiptoeError, which the lost lease is, too), of the disk and of memory.
+    """
+    batch, picked = visit.batch, visit.picked
+    mark, unfetched = batch.mark(), picked.unfetched
+    try:
+        return act()
+    except (TiptoeError, OSError, MemoryError):
+        raise
+    except Exception as error:  # noqa: BLE001  # whatever it is, the host's other URLs are not to wait for it
+        _log.exception("page.crashed", url=attempt.url.text)
+        batch.back_to(mark)
+        picked.unfetched = unfetched
+        _take_back(batch, picked, attempt.due)
+        _uncount(batch, picked, attempt, is_failure=True)
+        detail = one_line(f"reading it raised {type(error).__name__}: {error}")[:_DETAIL_CHARS]
+        end = Conclusion(UrlEvent.EXHAUSTED, replace(attempt, is_unread=True), cause=Cause.UNREADABLE, detail=detail)
+        conclude(batch, picked, attempt.due, end)
+        return None
+
+
+def _take_back(batch: Batch, picked: Picked, due: Due) -> None:
+    """Take back the result of a URL that was read, and could not be archived; it is the last one, if there is any."""
+    results, readings = batch.results, batch.readings
+    if not results or (results[-1]["crawl_id"], results[-1]["key"]) != (due.crawl_id, due.key):
+        return
+    results.pop()
+    if readings and (page := readings[-1].page) and (page["crawl_id"], page["key"]) == (due.crawl_id, due.key):
+        readings[-1].page = None
+    if due.fetched_at is None:
+        batch.left -= 1
+        picked.unfetched += 1
+
+
+def _uncount(batch: Batch, picked: Picked, attempt: Attempt, *, is_failure: bool) -> None:
+    """Count an answer that was not read as a failure; a page was counted as one that was brought."""
+    tally = batch.tally(attempt.due.crawl_id)
+    was_no_failure = attempt.outcome.brought_page or attempt.outcome in {Outcome.REDIRECT, Outcome.UNWANTED}
+    tally.failed += is_failure and was_no_failure
+    if attempt.due.kind == RequestKind.PAGE and attempt.outcome.brought_page:
+        tally.pages -= 1
+        picked.use_page(attempt.due.crawl_id, -1)
 
 
 def _within_s(worker: Worker, lease: Lease) -> float | None:

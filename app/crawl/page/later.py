@@ -9,8 +9,9 @@ What may take long, or kill its reader, is read at once: no other visit waits fo
 """
 
 from dataclasses import dataclass
+from functools import partial
 
-from app.crawl.page import archiving, read
+from app.crawl.page import archiving, isolation, read
 from app.crawl.page.attempt import Attempt
 from app.crawl.state.batch import Batch
 from app.crawl.state.visit import Visit
@@ -66,7 +67,8 @@ class _UnreadPage:
 
     def read(self) -> None:
         """Read the page into the batch, and archive it."""
+        visit, attempt = self.visit, self.attempt
         if not self.is_read:
-            read.page(self.visit, self.attempt)
+            isolation.guarded(visit, attempt, partial(read.page, visit, attempt))
             self.is_read = True
-        archiving.archive_answer(self.visit, self.attempt)
+        isolation.guarded(visit, attempt, partial(archiving.archive_answer, visit, attempt))

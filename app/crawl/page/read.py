@@ -1,6 +1,9 @@
 """A page that was fetched: parsed, its links put up for admission, its text kept, its next recrawl set."""
 
+from dataclasses import replace
 from hashlib import sha256
+
+import structlog
 
 from app.crawl.frontier import admit
 from app.crawl.frontier.worth import FoundAt
@@ -13,6 +16,7 @@ from app.crawl.state.visit import Visit
 from app.model import Cause, Header, Page, Url, VisitEnding
 from app.model.url import on_host
 from app.parse import language
+from app.parse.html.survey import refreshed
 from app.policy import link_header
 from app.policy.focus import novelty
 from app.policy.focus.novelty import Said
@@ -22,6 +26,7 @@ from app.policy.url import Canon, in_encoding, is_skipped_extension
 from app.store.pages import PageRow
 from app.store.url_rows import Due
 
+_log = structlog.get_logger()
 _EMPTY = sha256(b"").digest()
 
 
@@ -31,6 +36,8 @@ def page(visit: Visit, attempt: Attempt) -> VisitEnding | None:
     if not isinstance(document, Page):
         return isolation.unread(visit.worker, visit.batch, visit.picked, attempt, document)
     reply = attempt.reply
+    if (link := refreshed(reply.header(Header.REFRESH) or "")) is not None:
+        document = replace(document, links=(link, *document.links))
     wished = preferences.of_page(visit.worker, visit.lease, visit.origins, attempt.due, attempt.url, reply, document)
     _take_in(visit, attempt, document, wished)
     return None
@@ -74,7 +81,7 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     end = Conclusion(
         UrlEvent.ALIASED if home else UrlEvent.SETTLED,
         attempt,
-        due_s=None if home else following.due_s,
+        due_s=following.due_s,  # of an alias, too: its canonical may be wrong, and mended later
         interval_s=following.interval_s,
         belief=following.belief,
         text_sha256=text_sha256,
@@ -118,12 +125,18 @@ def _labels(url: Url, document: Page) -> list[str]:
 def detect_languages(batch: Batch) -> None:
     """Detect the languages of the batch's pages that declare none.
 
-    One after another: between two fetches the model leaves the caches, and each takes three times as long.
+    One after another: between two fetches the model leaves the caches, and each takes three times as long. A text that
+    the model fails on has none.
     """
     for reading in batch.readings:
         row = reading.page
         if row is not None and row["main_text"] and row["language"] is None and row["language_detected"] is None:
-            row["language_detected"] = language.detect(row["main_text"])
+            try:
+                row["language_detected"] = language.detect(row["main_text"])
+            except (OSError, MemoryError):
+                raise
+            except Exception:  # noqa: BLE001  # of a library in C++: its page is read, and stays so
+                _log.exception("page.no_language", url=row["url"])
 
 
 def _language_of_unkept(document: Page, wished: Wishes) -> str | None:
@@ -202,6 +215,9 @@ def page_row(attempt: Attempt, document: Page, wished: Wishes, text_sha256: byte
         "description": document.description,
         "published_at": document.published.at.isoformat() if document.published else None,
         "published_from": document.published.source if document.published else None,
+        "headline": document.headline,
+        "author": document.author,
+        "data": None if wished.noarchive else document.data,
         "modified_at": document.modified.at.isoformat() if document.modified else None,
         "modified_from": document.modified.source if document.modified else None,
         "main_text": None if wished.noarchive else document.main_text,

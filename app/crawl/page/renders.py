@@ -15,6 +15,7 @@ from app.crawl.state.batch import Batch
 from app.crawl.state.focus import CrawlFocus
 from app.model import Header, Page
 from app.model.shell import Evidence, ShellSign
+from app.policy import media_type
 from app.policy.focus.shape import shape_of
 from app.store.pages import PageRow
 from app.store.renders import RenderRow
@@ -66,7 +67,8 @@ def _learned(attempt: Attempt, document: Page, focus: CrawlFocus) -> Evidence | 
 
 
 def _is_html(attempt: Attempt) -> bool:
-    return "html" in (attempt.reply.header(Header.CONTENT_TYPE) or "html")
+    reply = attempt.reply
+    return media_type.is_html(media_type.of(reply.header(Header.CONTENT_TYPE), reply.body))
 
 
 def _row(attempt: Attempt, evidence: Evidence) -> RenderRow:

@@ -8,6 +8,7 @@ constant memory, and a crash repeats at most one file.
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 from itertools import islice
@@ -30,7 +31,7 @@ from app.policy import lastmod
 from app.policy.candidate import Candidate, in_front
 from app.policy.host import registrable_domain
 from app.policy.lifecycle import UrlEvent
-from app.policy.scope import Scope, ScopeKind
+from app.policy.scope import Scope, ScopeKind, leads_away
 from app.policy.url import Canon
 from app.runtime.reader import Listing
 from app.store import db, hosts, sitemaps, suppressions
@@ -49,7 +50,8 @@ def discover(worker: Worker, origins: HostOrigins, picked: Picked, batch: Batch,
     if due.sitemaps == "none" or (due.crawl_id, origin) in origins.discovered:
         return
     origins.discovered.add((due.crawl_id, origin))
-    if due.depth > 0 and not _is_named(picked.scopes[due.crawl_id], origin.host):
+    scope = picked.scopes[due.crawl_id]
+    if (due.depth > 0 and not _is_named(scope, origin.host)) or leads_away(scope, origin.host):
         return
     file = origins.robots[origin]
     declared = file.rules.sitemaps if file.rules is not None else ()
@@ -73,6 +75,10 @@ def read(visit: Visit, attempt: Attempt, body: BinaryIO) -> VisitEnding | None:
     Raises LeaseLost.
     """
     due = attempt.due
+    if attempt.reply.truncated and attempt.request.kind is RequestKind.PAGE:
+        # A seed that turned out to be one, and is longer than a page may be: it is asked for again, as what it is.
+        conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.REQUEUED, replace(attempt, is_unread=True)))
+        return None
     digest = _digest(body)
     reading = isolation.sitemap(visit.worker, visit.lease, attempt, body)
     if not isinstance(reading, SitemapReading | Listing):

@@ -14,19 +14,22 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+import structlog
+
 from app.archive.keeper import ArchiveKeeper
 from app.archive.record import Payload
 from app.archive.recording import Recording, payload_of
 from app.crawl.state.batch import Batch
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
-from app.errors import ArchiveStopped
+from app.errors import ArchiveStopped, TiptoeError
 from app.model import CaptureKind, Reply, VisitEnding
 from app.store import captures, db
 from app.store.captures import Original
 from app.store.fetches import Fetch
 from app.store.url_rows import Due
 
+_log = structlog.get_logger()
 LARGEST_WAITING_BYTES = 64 * 1024  # of an answer's body; a batch of 50 holds 3 MiB at most, and as much as received
 
 
@@ -140,6 +143,11 @@ def _store(archive: ArchiveKeeper, visit: Visit) -> None:
         except ArchiveStopped:
             visit.leaving = VisitEnding.ARCHIVE_STOPPED
             raise
+        except (TiptoeError, OSError, MemoryError):
+            raise
+        except Exception:  # noqa: BLE001  # no record can be made of it: all others of the batch would wait for ever
+            _log.exception("archive.left_out", url=fetch["url"])
+            row = None
         del batch.unstored[0]
         if row is not None:
             batch.captures.append(row)

@@ -82,7 +82,7 @@ def _outcome(reply: Reply, kind: RequestKind, *, conditional: bool) -> tuple[Out
     """How the request ended; evidence: that a page, or what one asks for, met a wall made for bots."""
     evidence = blocks.find(reply) if kind in _JUDGED else None
     if evidence is None:
-        return classify(reply, conditional=conditional), None
+        return classify(reply, conditional=conditional, of_page=kind is RequestKind.PAGE), None
     return Outcome.CHALLENGED if evidence.kind is walls.BlockKind.CHALLENGE else Outcome.SOFT_BLOCKED, evidence
 
 

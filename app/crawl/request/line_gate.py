@@ -6,12 +6,13 @@ The line itself is in `app.crawl.state.line`; here it meets the budgets: how man
 there, and until when each may be used.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.crawl.state.line import Line, StartLot
 from app.crawl.state.slot import Slot
 from app.crawl.state.worker import Worker
 from app.model import Rest, RestReason
+from app.runtime.clock_tie import UNSURE_S
 from app.store import budgets, db
 from app.store.budgets import Budget, BudgetAnswer, StartTerms
 
@@ -112,15 +113,23 @@ class LineGate:
             )
             answer = budgets.reserve(tx, self.wanted, terms)
         received = worker.monotonic()
+        earliest, latest = worker.clock_tie.moments(answer.now, sent=sent + answer.took_s, received=received)
+        answer = trusted(worker, answer)
         if not answer.granted:
             return answer
         lot_s = 0.0 if answer.failures else (starts - 1) * max(each.gap_s for each in self.wanted)
-        earliest, latest = worker.clock_tie.moments(answer.now, sent=sent + answer.took_s, received=received)
         return StartLot(
             starts_at=latest + answer.wait_s,
             last_at=earliest + answer.wait_s + lot_s + self._slack_s * LATE_SHARE,
             is_single=answer.failures > 0,
         )
+
+
+def trusted(worker: Worker, answer: BudgetAnswer) -> BudgetAnswer:
+    """The answer, unless the database's clock was set a moment ago: then the start is lost, and is asked for later."""
+    if not worker.clock_tie.is_unsure():
+        return answer
+    return replace(answer, granted=False, is_near=False, wait_s=max(answer.wait_s, UNSURE_S))
 
 
 def starts_for(standing: int, wanted: tuple[Budget, ...]) -> int:

@@ -84,9 +84,14 @@ def patience_s(settings: Settings, turn: Turn, start: SharedStart) -> float:
 
 
 def outlast(worker: Worker, lease: Lease, seconds: float) -> None:
-    """Extend the lease unless it outlasts them, with its margin. Raises LeaseLost."""
-    if lease.left_s() < seconds + LEASE_MARGIN_S:
+    """Extend the lease unless it outlasts them, with its margin. Raises LeaseLost.
+
+    After a step of a clock it may be another's by now, whatever we measured: Postgres is asked.
+    """
+    steps = worker.clock_tie.steps()
+    if lease.left_s() < seconds + LEASE_MARGIN_S or lease.steps != steps:
         extend(worker, lease)
+        lease.steps = steps
 
 
 def return_later(visit: Visit, answer: BudgetAnswer, *, early_s: float = 0.0) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from app.crawl.request.line_gate import LEAD_S
+from app.crawl.request.line_gate import LEAD_S, trusted
 from app.crawl.state.line import Line
 from app.crawl.state.slot import Slot
 from app.crawl.state.worker import Worker
@@ -62,7 +62,7 @@ def ask(worker: Worker, tx: Connection, wanted: tuple[Budget, ...], terms: Start
     sent = worker.monotonic()
     answer = budgets.reserve(tx, wanted, terms._replace(ready_in_s=ready_in_s, horizon_s=horizon_s))
     earliest, latest = worker.clock_tie.moments(answer.now, sent=sent + answer.took_s, received=worker.monotonic())
-    return TimedAnswer(answer=answer, earliest=earliest, latest=latest, hold_s=terms.hold_s)
+    return TimedAnswer(answer=trusted(worker, answer), earliest=earliest, latest=latest, hold_s=terms.hold_s)
 
 
 def granted_slot(address: str, wanted: tuple[Budget, ...], asked: TimedAnswer, dns_ms: float | None) -> Slot:

@@ -20,6 +20,7 @@ from app.model import Header, Origin, Outcome, Refusal, Reply, Request, RequestK
 from app.policy import backoff, robots
 from app.policy.host import queue_for, registrable_domain
 from app.policy.hours import Hours
+from app.policy.outcome import TRANSIENT, classify, is_no_news
 from app.policy.robots import Availability
 from app.policy.url import Canon
 from app.store import db, host_rows, hosts
@@ -52,10 +53,10 @@ def url_of(canon: Canon, origin: Origin) -> Url:
     return url
 
 
-def follow(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot) -> RobotsAnswer | None:
+def follow(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot, *, authorised: bool) -> RobotsAnswer | None:
     """Send the request and follow redirects, each hop at its own host's pace. Returns None if the slot had passed, and
-    nothing was sent.   known: the file so far, for its validators."""
-    has_copy = known is not None and known.body_sha256 is not None
+    nothing was sent.   known: the file so far, for its validators;   authorised: as in Request, within the origin"""
+    has_copy = known is not None and known.body_sha256 is not None and not _is_deaf(known)
     request = Request(
         url=url.text,
         kind=RequestKind.ROBOTS,
@@ -64,12 +65,16 @@ def follow(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot) -> Robo
         max_body_bytes=robots.MAX_BYTES + 1,
         deadline_s=visit.worker.settings.robots_deadline_s,
         keeps_coded=archive.holds(visit.worker, visit.picked.current),
+        authorised=authorised,
     )
     first = _send(visit, slot, url, request)
     if first is None:
         return None
     archive.keep_rules(visit, first, is_known=known is not None)
     answer = RobotsAnswer(reply=first)
+    request = request._replace(etag=None, last_modified=None)
+    if first.status in TRANSIENT or (has_copy and is_no_news(first, classify(first, conditional=True))):
+        answer = _hop(visit, url, request._replace(fresh=True), first)
     seen = {url.key}
     for _ in range(HOPS):
         target = _target(visit.worker.canon, url, answer.reply)
@@ -78,9 +83,15 @@ def follow(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot) -> Robo
         if target.key in seen:
             return replace(answer, is_circle=True)
         seen.add(target.key)
+        authorised = authorised and target.origin == url.origin
         url = target
-        answer = _hop(visit, url, request._replace(url=url.text, etag=None, last_modified=None), answer.reply)
+        answer = _hop(visit, url, request._replace(url=url.text, authorised=authorised), answer.reply)
     return answer
+
+
+def _is_deaf(known: RobotsFile) -> bool:
+    """Whether the server did not understand its own validators, and could not be asked once more without them."""
+    return known.unreachable_from is not None and known.status is not None and known.status < 500
 
 
 def judge(worker: Worker, lease: Lease, answer: RobotsAnswer, known: RobotsFile | None) -> Fetched:
@@ -160,7 +171,9 @@ def _hop(visit: Visit, url: Url, request: Request, before: Reply) -> RobotsAnswe
         if own is not None:
             archive.keep_rules(visit, own, is_known=True)
             return RobotsAnswer(reply=own)
-        why = "its redirect cannot be followed at this host's delay"
+        is_redirect = classify(before, conditional=True) is Outcome.REDIRECT
+        what = "its redirect cannot be followed" if is_redirect else "it cannot be asked for once more"
+        why = f"{what} at this host's delay"
     else:
         reply, free_s = _send_elsewhere(visit, url, request)
         if reply is not None:

@@ -61,15 +61,18 @@ def load(worker: Worker, lease: Lease, origins: HostOrigins, tx: Connection) -> 
         origins.robots[origin] = _enforce(worker, lease.now(), file, partial(_body, tx, lease.host_id, origin))
 
 
-def of(visit: Visit, origin: Origin) -> Robots | NoRules:
-    """Find the rules in force, and ask for them where they are not known. Raises LeaseLost."""
+def of(visit: Visit, origin: Origin, *, authorised: bool = False) -> Robots | NoRules:
+    """Find the rules in force, and ask for them where they are not known.   authorised: as in Request
+
+    Raises LeaseLost.
+    """
     file = visit.origins.robots.get(origin)
     if file is None or file.fresh_until <= visit.now():
         url = ask.url_of(visit.worker.canon, origin)
         slot = slots.take(visit, url, visit.worker.settings.robots_deadline_s)
         if slot is None:
             return NoRules.WAIT
-        file = _ask(visit, origin, file, url, slot)
+        file = _ask(visit, file, url, slot, authorised=authorised)
         if file is None:
             return NoRules.WAIT
     if file.rules is None or shut(file, visit.lease, visit.turn) is not None:
@@ -95,11 +98,12 @@ def awaits_copy(worker: Worker, file: RobotsFile, now: float) -> bool:
     return file.body_sha256 is not None and away_s < worker.settings.robots_copy_s
 
 
-def _ask(visit: Visit, origin: Origin, known: RobotsFile | None, url: Url, slot: Slot) -> RobotsFile | None:
+def _ask(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot, *, authorised: bool) -> RobotsFile | None:
     """Ask the site, and add its answer to the visit and the batch. None: the slot had passed, and nothing was sent."""
-    answer = ask.follow(visit, known, url, slot)
+    answer = ask.follow(visit, known, url, slot, authorised=authorised)
     if answer is None:
         return None
+    origin = url.origin
     fetched = ask.judge(visit.worker, visit.lease, answer, known)
     body = partial(_bytes, visit.worker, visit.host_id, origin, fetched)
     file = _enforce(visit.worker, visit.now(), _file(answer, fetched, known), body)

@@ -34,8 +34,8 @@ TYPES = (
 )  # text/html is the site's page for a missing file
 
 
-def is_settled(visit: Visit, url: Url, rules: Robots) -> bool:
-    """Whether the origin's reservations are known, or cannot be.
+def is_settled(visit: Visit, url: Url, rules: Robots, *, authorised: bool) -> bool:
+    """Whether the origin's reservations are known, or cannot be.   authorised: as in Request
 
     False: leave; it is too early to ask, or the answer closed the host. Raises LeaseLost.
     """
@@ -50,7 +50,7 @@ def is_settled(visit: Visit, url: Url, rules: Robots) -> bool:
     if not rules.allowed(file.target):
         return True
     slot = slots.take(visit, file, visit.worker.settings.robots_deadline_s)
-    return slot is not None and _ask(visit, slot, file, known) and not visit.rest.is_blocked
+    return slot is not None and _ask(visit, slot, file, known, authorised) and not visit.rest.is_blocked
 
 
 def signals(origins: HostOrigins, url: Url) -> tuple[Signal, ...]:
@@ -67,7 +67,7 @@ def _stored(worker: Worker, lease: Lease, origin: Origin, delay_s: float) -> Tdm
     return Tdmrep(body=body or b"", ask_at=ask_at)
 
 
-def _ask(visit: Visit, slot: Slot, file: Url, known: Tdmrep) -> bool:
+def _ask(visit: Visit, slot: Slot, file: Url, known: Tdmrep, authorised: bool) -> bool:
     """Ask the site, and add its answer to the visit and the batch. False: the slot had passed, and nothing was sent."""
     request = Request(
         url=file.text,
@@ -76,6 +76,7 @@ def _ask(visit: Visit, slot: Slot, file: Url, known: Tdmrep) -> bool:
         max_body_bytes=tdm.MAX_BYTES,
         deadline_s=visit.worker.settings.robots_deadline_s,
         keeps_coded=archive.holds(visit.worker, visit.picked.current),
+        authorised=authorised,
     )
     sent = send.send(visit, slot, Sending(request, file, "recrawl" if known.body else "new"))
     if sent is None:

@@ -10,6 +10,7 @@ from app.model import Capture, Cause, Failure, Origin
 from app.policy.candidate import Candidate
 from app.policy.lifecycle import UrlState
 from app.policy.lifecycle_visit import BatchEvent, BatchState, batch_after
+from app.policy.robots import Work
 from app.store.budgets import Budget
 from app.store.fetches import Fetch
 from app.store.links import LinksRow
@@ -19,6 +20,21 @@ from app.store.robots import AskedTdmrep, Fetched
 from app.store.suppressions import Suppression
 from app.store.url_rows import Due, Raise, Result
 
+# What one URL adds to: its result, its document and its links. Not its requests, which were made.
+_OF_A_URL = (
+    "results",
+    "readings",
+    "named",
+    "kept_out",
+    "kept_links",
+    "revisions",
+    "admissions",
+    "raises",
+    "suppressions",
+    "give_up",
+    "taken_in",
+    "renders",
+)
 BYTES_PER_LINK = 200  # of HTML; links are what a group commit is bounded by
 
 
@@ -79,6 +95,7 @@ class Batch:
     unread: list[Unread] = field(default_factory=list)  # `app.crawl.page.later`
     readings: list[ReadDocument] = field(default_factory=list)
     links: int = 0  # of the readings
+    work: Work = field(default_factory=Work)  # that may still go into judging links by robots.txt
     named: dict[tuple[int, bytes], Candidate] = field(default_factory=dict)  # links of these, by crawl and form
     kept_out: list[Where] = field(default_factory=list)
     kept_links: list[LinksRow] = field(default_factory=list)
@@ -114,6 +131,20 @@ class Batch:
         self.readings.append(ReadDocument(page=page, links=links))
         self.links += len(links)
 
+    def mark(self) -> "Mark":
+        """How far the batch has come, for `back_to`."""
+        return Mark(self.links, self.left, tuple([len(getattr(self, name)) for name in _OF_A_URL]))
+
+    def back_to(self, mark: "Mark") -> None:
+        """Take out what a URL has added since: lists and dictionaries grow at their ends alone."""
+        self.links, self.left = mark.links, mark.left
+        for name, length in zip(_OF_A_URL, mark.lengths, strict=True):
+            held = getattr(self, name)
+            if isinstance(held, list):
+                del held[length:]
+            while len(held) > length:
+                held.popitem()
+
     @property
     def urls(self) -> int:
         """URLs with a result, or with a page that is still to be read."""
@@ -126,6 +157,14 @@ class Batch:
 
     def tally(self, crawl_id: int) -> Tally:
         return self.tallies.setdefault(crawl_id, Tally())
+
+
+class Mark(NamedTuple):
+    """A point that a batch can be taken back to. lengths: of its collections, in the order of _OF_A_URL."""
+
+    links: int
+    left: int
+    lengths: tuple[int, ...]
 
 
 class Sent(NamedTuple):

@@ -10,11 +10,11 @@ used of a lot that was not.
 """
 
 import threading
-import time
 from collections.abc import Callable
 
 from sqlalchemy import Engine
 
+from app.clock import monotonic
 from app.store import ceiling as store
 from app.store import db
 
@@ -25,7 +25,7 @@ RETURNED_WITHIN_S = 1.0  # after that unused starts are lost: the schedule has p
 class Ceiling:
     """Hands out starts of the fleet's schedule. Thread-safe.   per_s: requests a second of the fleet"""
 
-    def __init__(self, per_s: float, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, per_s: float, monotonic: Callable[[], float] = monotonic) -> None:
         self._gap_s = 1 / per_s
         self._most = max(int(LOT_S * per_s), 1)
         self._monotonic = monotonic

@@ -19,6 +19,7 @@ class Lease:
     lineage        since when, at the take-up, the rows have been in their present database (app.store.lineage)
     ends           monotonic second; counted from sending the query that set it
     monotonic      the process's clock
+    steps          of the clocks that the process had seen when the lease was last confirmed
     behind_s       the least by which the anchor came after `taken_at`, as far as is known
     """
 
@@ -31,6 +32,7 @@ class Lease:
     lineage: datetime | None
     ends: float
     monotonic: Callable[[], float]
+    steps: int = 0
     behind_s: float = 0.0
 
     def now(self) -> float:

@@ -2,11 +2,12 @@
 
 import resource
 import threading
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+import structlog
 from sqlalchemy import Engine
 
 from app.config import Settings
@@ -17,7 +18,8 @@ from app.crawl.state.robots_book import RobotsBook
 from app.crawl.state.seen import KnownKeys
 from app.crawl.state.shared_budgets import SharedBudgets
 from app.errors import ServiceError
-from app.model import Reply, Request, Unsent, Whereabouts
+from app.metrics.counts import Counts
+from app.model import Origin, Reply, Request, Unsent, Whereabouts
 from app.net.adapter import GuardedAdapter
 from app.net.address import make_guard
 from app.net.dial import Dialler
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from app.net.signature import Signer
 from app.crawl.state.worker import Worker
 
+_log = structlog.get_logger()
 REFUSED_NAME_S = 30.0  # at most
 # In hand at most, nearly all parked. Each takes 50 to 500 KiB, by its pages' links; where there is no room a host is
 # returned.
@@ -53,10 +56,18 @@ def make_resolver(settings: Settings) -> Resolver:
     return Resolver(ResolverLimits(negative_ttl_s=min(REFUSED_NAME_S, settings.backoff_base_s / 2)), fixed=fixed)
 
 
-def make_sender(settings: Settings) -> Sender:
-    """Make the process's only sender. Raises InputError for an identity that is not honest."""
+def make_sender(settings: Settings, counts: Counts | None = None) -> Sender:
+    """Make the process's only sender. Raises InputError for an identity that is not honest.
+
+    counts: of the process
+    """
     identity.check(settings.product_token, settings.contact)
-    dialler = Dialler(make_resolver(settings), make_guard(settings.networks), require_contact=settings.contact is None)
+    dialler = Dialler(
+        make_resolver(settings),
+        make_guard(settings.networks),
+        require_contact=settings.contact is None,
+        on_mixed=partial(note_mixed, counts or Counts()),
+    )
     return Sender(
         GuardedAdapter(dialler, idle_s=settings.idle_connection_s, origins_max=_connections_kept(settings.concurrency)),
         identity.headers(
@@ -65,10 +76,17 @@ def make_sender(settings: Settings) -> Sender:
             contact=settings.contact,
             info_url=settings.info_url,
             purpose=settings.purpose,
-        ),
+        )
+        | ({} if settings.accept_language is None else {"Accept-Language": settings.accept_language}),
         signer=make_signer(settings),
         credentials=make_credentials(settings),
     )
+
+
+def note_mixed(counts: Counts, host: str, blocked: Sequence[str]) -> None:
+    """Note a name that points to addresses which may be contacted, and to others, which are not."""
+    counts.mixed_name()
+    _log.info("address.mixed", host=host, blocked=list(blocked))
 
 
 def _connections_kept(threads: int) -> int:
@@ -138,7 +156,13 @@ def make_worker(
         known=KnownKeys(settings.bloom_keys),
         canon=make_canon(settings),
         robots=RobotsBook(settings.product_token),
+        credentialed=frozenset(_origin(*key) for key in make_credentials(settings)) if where else frozenset(),
     )
+
+
+def _origin(scheme: str, host: str, port: int) -> Origin:
+    """The origin of a connection, whose IPv6 literals have no brackets."""
+    return Origin(scheme, f"[{host}]" if ":" in host else host, port)
 
 
 def _pace_rules(settings: Settings) -> pace.PaceRules:

@@ -5,7 +5,6 @@ Caches hold nothing that Postgres does not: dropping them costs time, never corr
 
 import random
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from app.archive.keeper import ArchiveKeeper
+from app.clock import monotonic
 from app.config import Settings
 from app.crawl.state.cap_estimates import FullHosts
 from app.crawl.state.ceiling import Ceiling
@@ -26,7 +26,7 @@ from app.crawl.state.seen import KnownKeys
 from app.crawl.state.seen_phrases import SeenPhrases
 from app.crawl.state.shared_budgets import SharedBudgets
 from app.metrics.counts import Counts
-from app.model import Reply, Request, Unsent, Whereabouts
+from app.model import Origin, Reply, Request, Unsent, Whereabouts
 from app.model.handler import HandlerSpec
 from app.policy import breaker, pace
 from app.policy.focus.profile import Profile
@@ -60,6 +60,7 @@ class Worker:
     archive     where answers are kept. None: nowhere, as in lean
     handlers    that get pages which are archived
     counts      of what it settled, for its metrics
+    credentialed  origins that the operator has credentials for
     lines       where requests of hosts that share budgets wait for their starts
     """
 
@@ -94,10 +95,11 @@ class Worker:
     draws: Engine | None = None
     archive: ArchiveKeeper | None = None
     handlers: Sequence[HandlerSpec] = ()
+    credentialed: frozenset[Origin] = frozenset()
     counts: Counts = field(default_factory=Counts)
-    lines: Lines = field(default_factory=lambda: Lines(time.monotonic))
-    clock_tie: ClockTie = field(default_factory=lambda: ClockTie(time.monotonic))
-    monotonic: Callable[[], float] = time.monotonic
+    lines: Lines = field(default_factory=lambda: Lines(monotonic))
+    clock_tie: ClockTie = field(default_factory=lambda: ClockTie(monotonic))
+    monotonic: Callable[[], float] = monotonic
     stopping: threading.Event = field(default_factory=threading.Event)
     lineages: Lru[datetime, bool] = field(default_factory=lambda: Lru(1))
 

@@ -3,7 +3,7 @@
 Otherwise the visit would be lost with its lease, and be repeated with the same result for as long as the crawl runs.
 Each part of the batch is tried by itself, in a transaction that is rolled back. A URL at fault is quarantined with the
 cause; an origin whose robots.txt is at fault, with all its URLs. A link is left out, and so is what patterns of URLs
-have brought; a line of the log keeps only our own values. Only errors of SQLSTATE 22 or 23 are handled here: a full
+have brought; a line of the log keeps only our own values. Only errors of SQLSTATE 22, 23 or 54 are handled here: a full
 disk and an outage are no row's fault.
 """
 
@@ -62,6 +62,14 @@ def mend(visit: Visit, refuses: Refuses) -> None:
         key: row
         for key, row in batch.suppressions.items()
         if not _is_left_out(host, fault(suppressions={key: row}), row["url"])
+    }
+    batch.kept_links = [
+        row for row in batch.kept_links if not _is_left_out(host, fault(kept_links=[row]), f"the links of {row['url']}")
+    ]
+    batch.raises = {
+        key: row
+        for key, row in batch.raises.items()
+        if not _is_left_out(host, fault(raises={key: row}), "a raised score")
     }
     batch.renders = [row for row in batch.renders if not _is_left_out(host, fault(renders=[row]), row["url"])]
     batch.rendered = [row for row in batch.rendered if not _is_left_out(host, fault(rendered=[row]), "a rendering")]

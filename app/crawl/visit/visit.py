@@ -213,6 +213,7 @@ def _taken_up(worker: Worker, host_id: int, token: UUID, taken: TakenHost, sent:
             lineage=taken.lineage,
             ends=sent + worker.settings.lease_s,
             monotonic=worker.monotonic,
+            steps=worker.clock_tie.steps(),
         ),
         turn=Turn(
             pace=taken.pace,

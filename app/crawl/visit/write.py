@@ -11,9 +11,9 @@ from app.crawl.page.renders import TTL_S
 from app.crawl.state.batch import Batch
 from app.crawl.state.picked import Picked
 from app.crawl.state.visit import Visit
-from app.model import CaptureKind, Origin, Refusal
+from app.model import CaptureKind, Cause, Origin, Refusal
 from app.policy.candidate import Candidate
-from app.policy.robots import Robots
+from app.policy.robots import Robots, Verdict, Work
 from app.policy.url import Canon
 from app.store import (
     captures,
@@ -158,20 +158,28 @@ def _admissions(batch: Batch, repeating: set[Where]) -> list[Candidate]:
 
 
 def _reopen(canon: Canon, host_id: int, origin: Origin, rules: Robots | None, tx: Connection) -> int:
-    """Queue again what an origin's new robots.txt allows, and an earlier one refused (promise R6). Returns how many."""
+    """Queue again what an origin's new robots.txt allows, and an earlier one refused (promise R6). Returns how many.
+
+    The transaction has a budget of work. URLs past it are left to their gates, but for those that were too costly.
+    """
     if rules is None:
         return 0
-    after, reopened = (0, b""), 0
+    after, reopened, work = (0, b""), 0, Work()
     while rows := urls.refused_of_host(tx, host_id=host_id, after=after, n=REOPEN_PAGE):
-        after = rows[-1][:2]
-        parsed = [(crawl_id, key, canon.of_row(text, key, linked)) for crawl_id, key, text, linked in rows]
+        after = rows[-1][0], rows[-1][1]
+        parsed = [(row[0], row[1], canon.of_row(row[2], row[1], row[3]), row[4]) for row in rows]
         reopened += urls.reopen(
             tx,
             host_id=host_id,
             rows=[
                 {"crawl_id": crawl_id, "key": key}
-                for crawl_id, key, url in parsed
-                if not isinstance(url, Refusal) and url.origin == origin and rules.permits(url)
+                for crawl_id, key, url, cause in parsed
+                if not isinstance(url, Refusal) and url.origin == origin and _reopens(rules.verdict(url, work), cause)
             ],
         )
     return reopened
+
+
+def _reopens(verdict: Verdict, cause: str) -> bool:
+    """Whether a refused URL is queued again."""
+    return verdict is Verdict.ALLOWED or (verdict is Verdict.TOO_COSTLY and cause != Cause.TOO_COSTLY)

@@ -5,8 +5,8 @@ the text with marks where blocks and links begin and end; one loop over these ma
 `app.parse.html.content` judges. What elements mean comes from the HTML standard. Linear in the length of the document.
 """
 
+import re
 import threading
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -15,29 +15,45 @@ from lxml import etree
 from app.parse.html.tree import Element
 
 # Never read by anybody: https://html.spec.whatwg.org/#hidden-elements and the embedded content we do not render.
-UNREADABLE = """script style noscript template head title svg math iframe object audio video canvas datalist noframes
-    noembed""".split()  # noqa: SIM905  # a list literal takes a line per word
-_LANDMARKS = ("nav", "header", "footer", "aside", "menu")
-# A form that holds headings or paragraphs is the page itself (ASP.NET wraps all of it in one).
-BOILERPLATE = (
-    *(*_LANDMARKS, "select", "button", "textarea"),
+UNREADABLE = (
+    *"""script style template head title svg iframe object audio video canvas datalist noframes noembed
+    select button textarea""".split(),  # noqa: SIM905  # a list literal takes a line per word
+    # A form that holds headings or paragraphs is the page itself (ASP.NET wraps all of it in one).
     "form[not(.//h1|.//h2|.//p|.//main|.//article)]",
 )
+# What stands around a page's content as a rule. `HIDDEN` is our own: what hidden elements are renamed to.
+HIDDEN = "hidden"
+LANDMARKS = ("nav", "header", "footer", "aside", "menu", "noscript", HIDDEN)
 # Blocks that may be named for what they are by class, id, role or itemprop.
-_NAMED = ("article", "div", "dl", "figure", "form", "main", "ol", "p", "section", "table", "td", "ul", "h2", "h3", "h4")
+_NAMED = (
+    *("article", "div", "dl", "figure", "form", "main", "ol", "p", "section", "table", "td", "ul", "h2", "h3", "h4"),
+    *LANDMARKS,
+)
 _PLAIN = """address blockquote body caption center dd details dialog dir dt fieldset figcaption h1 h5 h6 hgroup legend
     li option pre search summary tbody tfoot th thead tr""".split()  # noqa: SIM905  # a list literal takes a line per word
-_NAMES = "@class|@id|@role|@itemprop"
+_NAMES = "@class|@role|@itemprop"
 _BREAKS = "br|hr"
 BLOCKS = frozenset((*_NAMED, *_PLAIN))
-_WALKED = {tag: tag for tag in (*BLOCKS, *_LANDMARKS)}  # the one string for each, whose hash is known
+_WALKED = {tag: tag for tag in BLOCKS}  # the one string for each, whose hash is known
 # Whoever changes what the stylesheet walks changes `app.parse.html.prune` too, which counts the same blocks.
 CELLS = frozenset({"td", "th"})
+_LANDMARKS = frozenset(LANDMARKS)
+_UNSHOWN = frozenset({"noscript", HIDDEN})
+# Hidden until a reader asks for it: a panel of tabs, an answer.
+_OPENED = re.compile(
+    r"(?<![a-z])(?:tab-?pan(?:e|el)s?|tab-?contents?|accordion|collaps(?:e|ed|ible)|faqs?|answers?|expand(?:able|ed)?)"
+    r"(?![a-z])"
+)
+ENOUGH_CHARS = 250  # of sentences, for these to be what the page is about
+_PARAGRAPHS = 3  # of a landmark, for it to hold content
 HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 # Control characters, those that stand for nothing in windows-1252 either: no text holds them by right, and one that
 # does is only laid out oddly. They take a byte in Python's strings where others make every letter take two.
 # A block is _OPEN, its tag and names, _NAMES_END, what is in it, _CLOSE. An _OPEN alone is a break.
 _OPEN, _NAMES_END, _CLOSE, _LINK, _LINK_END = "\x8d\x81\x8f\x90\x9d"
+PERMALINKS = "¶#§🔗\u200b"  # a link of such a sign alone leads to where it stands
+_SIGN = re.compile(rf"\s*+[{PERMALINKS}]\s*+")
+_PERMALINK = re.compile(f"{_LINK}{_SIGN.pattern}{_LINK_END}")
 _SENTENCE_ENDS = frozenset(".!?…:;。！？”\"')»")
 _MAX_NAME_CHARS = 300
 _LONG_BYTES, _SENTENCE_BYTES = 80, 40  # of UTF-8: a script with fewer letters a word has more bytes a letter
@@ -55,34 +71,67 @@ class Blocks:
     """Blocks in document order, as parallel lists; block 0 is the document. All sizes are characters.
 
     parents       the index of the block around each; of block 0, itself
-    tags, names   element name; class, id, role and itemprop in one string, of 300 characters at most
+    tags, names   element name; class, role, itemprop and "#" with the id in one string, of 300 characters at most
+    starts        how many lines stand before each
     sizes, links, prose   of the block and all below: text, linked text, and what outside links reads like sentences
     cards         titles that are links from end to end, as teasers have them, of the block and all below
+    headed        headings with sentences under them, of the block and all below
+    titles        h1 that are no links, of the block and all below
+    paragraphs    those that read like sentences, of the block and all below
+    mains         main, and articles of some length, of the block and all below
+    left          landmarks that are left out; nothing of them counts in the blocks above
     """
 
     parents: list[int] = field(default_factory=lambda: [0])
     tags: list[str] = field(default_factory=lambda: ["html"])
     names: list[str] = field(default_factory=lambda: [""])
+    starts: list[int] = field(default_factory=lambda: [0])
     lines: list[Line] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     links: list[int] = field(default_factory=list)
     prose: list[int] = field(default_factory=list)
     cards: list[int] = field(default_factory=list)
+    headed: list[int] = field(default_factory=list)
+    titles: list[int] = field(default_factory=list)
+    paragraphs: list[int] = field(default_factory=list)
+    mains: list[int] = field(default_factory=list)
+    left: list[int] = field(default_factory=list)
 
 
-def of(root: Element, *, with_boilerplate: bool = False) -> Blocks:
-    """The blocks of the tree; `with_boilerplate`: with nav, header, footer and their like, which are left out else."""
-    result = (_own.everything if with_boilerplate else _own.content)(root)
+def of(root: Element, *, whole: bool = False) -> Blocks:
+    """The blocks of the tree. Landmarks are left out unless they hold content, or nothing else does.
+
+    whole  leaves only out what is not shown
+    """
+    _unlink_headings(root)
+    result = _own.content(root)
     blocks = Blocks()
     _lay_out(blocks, result.getroot().text or "")
-    _add_up(blocks)
+    _add_up(blocks, _UNSHOWN if whole else _LANDMARKS)
+    if blocks.prose[0] < ENOUGH_CHARS and _unshown(blocks) >= ENOUGH_CHARS:
+        # Shown by a script, as what hidden parts and noscript hold: https://react.dev/reference/react-dom/server
+        _add_up(blocks, _LANDMARKS - _UNSHOWN)
     return blocks
+
+
+def _unlink_headings(root: Element) -> None:
+    """Rename links of headings to themselves, as many manuals have them: such a heading is no title of another page."""
+    for heading in root.iter(*HEADINGS):
+        for child in heading:
+            if child.tag == "a" and (child.get("href") or "").startswith("#") and not is_permalink(child.text or ""):
+                child.tag = "span"
+
+
+def _unshown(blocks: Blocks) -> int:
+    return sum([blocks.prose[at] for at in blocks.left if blocks.tags[at] in _UNSHOWN])
 
 
 def _lay_out(blocks: Blocks, marked: str) -> None:
     """Turn marks into blocks and lines. Every piece of text lies between two edges, so it is one line."""
-    parents, tags, names, lines = blocks.parents, blocks.tags, blocks.names, blocks.lines
-    at, in_link, glued = 0, False, False
+    parents, tags, names, lines, starts = blocks.parents, blocks.tags, blocks.names, blocks.lines, blocks.starts
+    at, in_link, glued, in_pre = 0, False, False, 0
+    if any(sign in marked for sign in PERMALINKS):
+        marked = _PERMALINK.sub("", marked)
     for piece in marked.split(_OPEN):
         head, is_block, rest = piece.partition(_NAMES_END)
         tag, named = _WALKED.get(head), ""
@@ -94,6 +143,9 @@ def _lay_out(blocks: Blocks, marked: str) -> None:
             at = len(tags)
             tags.append(tag)
             names.append(named and named[:_MAX_NAME_CHARS])
+            starts.append(len(lines))
+            if tag == "pre" and not in_pre:
+                in_pre = at
             if glued and tag not in CELLS:
                 glued = False
         else:
@@ -104,7 +156,7 @@ def _lay_out(blocks: Blocks, marked: str) -> None:
                 linked = 0
                 if in_link or _LINK in run or _LINK_END in run:
                     run, linked, in_link = _unlinked(run, in_link)
-                if text := " ".join(run.split()):
+                if text := _lines_of(run) if in_pre else " ".join(run.split()):
                     own = len(text) - linked
                     if own < linked or own < _LEAST_PROSE or not (own >= _LONG_BYTES or _is_prose(text, own)):
                         own = 0
@@ -113,7 +165,19 @@ def _lay_out(blocks: Blocks, marked: str) -> None:
             if closes:
                 if glued and tags[at] not in CELLS:
                     glued = False
+                if at == in_pre:
+                    in_pre = 0
                 at = parents[at]
+
+
+def is_permalink(text: str) -> bool:
+    """Whether a link of such a text leads to where it stands."""
+    return _SIGN.fullmatch(text) is not None
+
+
+def _lines_of(run: str) -> str:
+    """The text of a pre: its lines, without the white space at their ends."""
+    return "\n".join([line.rstrip() for line in run.split("\n")]).strip("\n")
 
 
 def _unlinked(run: str, in_link: bool) -> tuple[str, int, bool]:
@@ -135,28 +199,88 @@ def _unlinked(run: str, in_link: bool) -> tuple[str, int, bool]:
     return "".join(texts).replace(_LINK_END, ""), linked, in_link
 
 
-def _add_up(blocks: Blocks) -> None:
+def _add_up(blocks: Blocks, left_out: frozenset[str]) -> None:
+    """Sum up what is in each block.   left_out: tags that do not count in the blocks above, unless they are outvoted"""
     count, parents, tags = len(blocks.tags), blocks.parents, blocks.tags
     sizes, links, prose, cards = [0] * count, [0] * count, [0] * count, [0] * count
-    for at, text, linked, read, _ in blocks.lines:
-        size = len(text)
-        sizes[at] += size
-        if read:
-            prose[at] += read
-        if linked:
-            links[at] += linked
-            if linked * 10 >= size * 9 and tags[at] != "h1" and (tags[at] in HEADINGS or _is_title(text)):
-                cards[at] += 1
+    headed, titles, paragraphs, mains = [0] * count, [0] * count, [0] * count, [0] * count
+    blocks.sizes, blocks.links, blocks.prose, blocks.cards = sizes, links, prose, cards
+    blocks.headed, blocks.titles, blocks.paragraphs, blocks.mains = headed, titles, paragraphs, mains
+    blocks.left = []
+    _count_lines(blocks)
+    within = _within_content(tags, parents)
     for at in range(count - 1, 0, -1):
         if size := sizes[at]:  # most blocks have no links
-            above = parents[at]
+            tag, above = tags[at], parents[at]
+            if tag in left_out and not _is_outvoted(blocks, at, is_within=within[at]):
+                blocks.left.append(at)
+                continue
             sizes[above] += size
+            if tag == "main" or (tag == "article" and prose[at] >= ENOUGH_CHARS):
+                mains[at] += 1
+            mains[above] += mains[at]
+            titles[above] += titles[at]
             if read := prose[at]:
                 prose[above] += read
+                paragraphs[above] += paragraphs[at]
+                headed[above] += headed[at]
             if linked := links[at]:
                 links[above] += linked
                 cards[above] += cards[at]
-    blocks.sizes, blocks.links, blocks.prose, blocks.cards = sizes, links, prose, cards
+
+
+def _count_lines(blocks: Blocks) -> None:
+    parents, tags, sizes, links, prose = blocks.parents, blocks.tags, blocks.sizes, blocks.links, blocks.prose
+    heading = 0  # the last one, as long as no sentence followed
+    for at, text, linked, read, _ in blocks.lines:
+        size, tag = len(text), tags[at]
+        sizes[at] += size
+        if linked:
+            links[at] += linked
+            if linked * 10 >= size * 9:
+                if tag in HEADINGS:
+                    heading = 0
+                if tag != "h1" and (tag in HEADINGS or _is_title(text)):
+                    blocks.cards[at] += 1
+                continue
+        if tag in HEADINGS:
+            heading = at
+            blocks.titles[at] += tag == "h1"
+        if read:
+            prose[at] += read
+            blocks.paragraphs[at] += tag == "p"
+            if heading:
+                blocks.headed[_above_both(parents, heading, at)] += 1
+                heading = 0
+
+
+def _is_outvoted(blocks: Blocks, at: int, *, is_within: bool) -> bool:
+    """Whether a landmark holds content.   is_within: it stands in main or an article"""
+    tag = blocks.tags[at]
+    if tag == HIDDEN:
+        return _OPENED.search(blocks.names[at].lower()) is not None
+    if tag == "noscript":
+        return False
+    return blocks.mains[at] > 0 or blocks.paragraphs[at] >= _PARAGRAPHS or (tag == "header" and is_within)
+
+
+def _within_content(tags: list[str], parents: list[int]) -> list[bool]:
+    """Whether each block stands in main or an article."""
+    within = [False] * len(tags)
+    if "header" in tags:
+        for at, tag in enumerate(tags):
+            within[at] = within[parents[at]] or tag in ("main", "article")
+    return within
+
+
+def _above_both(parents: list[int], one: int, other: int) -> int:
+    """The block around both. Each step leaves a block that closed, or opened, between the two: linear in all."""
+    while one != other:
+        if one > other:
+            one = parents[one]
+        else:
+            other = parents[other]
+    return one
 
 
 def _is_title(text: str) -> bool:
@@ -177,8 +301,8 @@ def _block(tag: str) -> str:
     )
 
 
-def _stylesheet(left_out: Iterable[str], walked: Iterable[str] = ()) -> etree.XSLT:
-    templates = "".join(map(_block, (*_NAMED, *_PLAIN, *walked)))
+def _stylesheet() -> etree.XSLT:
+    templates = "".join(map(_block, (*_NAMED, *_PLAIN)))
     return etree.XSLT(
         regexp=False,  # lxml would register functions for them with each page
         xslt_input=etree.fromstring(
@@ -186,11 +310,12 @@ def _stylesheet(left_out: Iterable[str], walked: Iterable[str] = ()) -> etree.XS
             <xsl:template match="/"><marked><xsl:apply-templates/></marked></xsl:template>{templates}
             <xsl:template match="@*"/>
             <xsl:template match="{_NAMES}"><xsl:text> </xsl:text><xsl:value-of select="."/></xsl:template>
+            <xsl:template match="@id"><xsl:text> #</xsl:text><xsl:value-of select="."/></xsl:template>
             <xsl:template match="a">
                 <xsl:text>{_LINK}</xsl:text><xsl:apply-templates/><xsl:text>{_LINK_END}</xsl:text>
             </xsl:template>
             <xsl:template match="{_BREAKS}"><xsl:text>{_OPEN}</xsl:text></xsl:template>
-            <xsl:template match="{"|".join(left_out)}" priority="1"/>
+            <xsl:template match="{"|".join(UNREADABLE)}" priority="1"/>
             </xsl:stylesheet>"""
         ),
     )
@@ -200,8 +325,7 @@ class _Stylesheets(threading.local):
     """Compiled objects, one set per thread: lxml locks them while they work, and recompiles those of another thread."""
 
     def __init__(self) -> None:
-        self.content = _stylesheet((*UNREADABLE, *BOILERPLATE))
-        self.everything = _stylesheet(UNREADABLE, walked=_LANDMARKS)
+        self.content = _stylesheet()
 
 
 _own = _Stylesheets()

@@ -1,31 +1,40 @@
 """Judges which blocks of a page are its content, and which are navigation, teasers, comments and the like around it.
 
-Three kinds of evidence, none of them enough alone: what a block is named (class, id, role), how much of it is linked,
-and how much of it reads like sentences. Each judgement is undone as a whole where too little would be left: a list of
-links *is* the content of an index page, and comments are that of a forum. The thresholds are our own;
-`bench/main_text.py` shows what they yield. Link density: Kohlschütter et al., Boilerplate Detection using Shallow Text
-Features (2010).
+Evidence is weighed. A name (class, id, role), the share of linked text and titles that are links speak against a block;
+headings, sentences and what introduces a list speak for it, and outvote them: a block that holds a heading with
+sentences under it stays. Each judgement is undone as a whole where too little would be left: a list of links *is* the
+content of an index page, and comments are that of a forum. The thresholds are our own; `bench/main_text.py`,
+`bench/main_text_sample.py` and `bench/manuals.py` show what they yield. Link density: Kohlschütter et al., Boilerplate
+Detection using Shallow Text Features (2010).
 """
 
 import re
 from functools import lru_cache
 
-from app.parse.html.blocks import Blocks
+from app.parse.html.blocks import CELLS, ENOUGH_CHARS, HEADINGS, Blocks
 
 # Words of class names, ids and roles. Anything but a letter parts them: "related-posts", "post_related", "js-share".
+# The first kind says what a block is; the second, used for parts of an article too, yields to sentences.
 _AROUND = re.compile(
     r"""(?<![a-z])(?:
-    nav|navbar|navbox|navigation|navheader|navfooter|menu|menubar|submenu|mainmenu|breadcrumbs?|crumbs?|pagination|pager
-    |paging|skip|masthead|topbar|header|footer|hd|ft|sidebar|sphinxsidebar|rail|banner|contentinfo|complementary|search
-    |toolbar|toolbox|toc|dialog|alertdialog|modal|popup|overlay|tooltip|toast|cookies?|consent|gdpr
-    |shar(?:e|es|ing|ebar|ethis|edaddy)|socials?|addthis|addtoany|follow|print(?:footer|only)|noprint
-    |related|relatedposts|recommend(?:ed|ations?|s)?|recirc|recirculation|trending|popular|latest|teasers?|promos?|promotion
-    |most(?=[-_]?(?:read|viewed|popular))|more(?=[-_](?:from|stories|news|articles|posts|links|on|in|like))
+    comments?|commentlist|disqus|respond|replies|reactions?|cookies?|consent|gdpr|modal|dialog|alertdialog|popup
+    |newsletter|subscribe|subscription|related|relatedposts|recommend(?:ed|ations?|s)?|recirc|recirculation|trending
+    |ads?|advert|advertisement|advertising|adslot|adsense|outbrain|taboola|sponsor|sponsored|sponsors|teasers?
+    |shar(?:e|es|ing|ebar|ethis|edaddy)|socials?|addthis|addtoany|footer|ft|navheader|navfooter|sidebar|sphinxsidebar
+    |breadcrumbs?|crumbs?|pagination|pager|copyright|disclaimer
+    )(?![a-z])""",
+    re.VERBOSE,
+)
+_PERHAPS_AROUND = re.compile(
+    r"""(?<![a-z])(?:
+    nav|navbar|navbox|navigation|menu|menubar|submenu|mainmenu|paging|skip|masthead|topbar|header|hd|rail|banner
+    |contentinfo|complementary|search|toolbar|toolbox|toc|overlay|tooltip|toast|follow|print(?:footer|only)|noprint
+    |popular|latest|promos?|promotion|most(?=[-_]?(?:read|viewed|popular))
+    |more(?=[-_](?:from|stories|news|articles|posts|links|on|in|like))
     |(?:read|see)[-_](?:more|next|also)|also[-_]read|up[-_]next|next[-_]up
-    |newsletter|subscribe|subscription|sign[-_]?up|log[-_]?in|sign[-_]?in|register|donate
-    |ads?|advert|advertisement|advertising|adslot|adsense|outbrain|taboola|sponsor|sponsored|sponsors|(?<!elementor-)widgets?
+    |sign[-_]?up|log[-_]?in|sign[-_]?in|register|donate|(?<!elementor-)widgets?
     |tags?|taglist|tagcloud|catlinks|byline|authors?|bio|dateline|timestamp|meta|postmeta|editsection|hatnote
-    |credits?|copyright|legal|disclaimer|ratings?|votes?|comments?|commentlist|disqus|respond|replies|reactions?
+    |credits?|legal|ratings?|votes?
     )(?![a-z])""",
     re.VERBOSE,
 )
@@ -35,48 +44,77 @@ _BODY = re.compile(
     |e-content|markdown-body|rich-?text)(?![a-z-])""",
     re.VERBOSE,
 )
+_WORD = re.compile(r"[^\W_]+")
+# What is judged by its links. An item or a paragraph of a list is not: a list is kept or left as a whole.
 _BOXES = frozenset(
-    {"ul", "ol", "dl", "div", "section", "table", "tbody", "tr", "td", "p", "li", "form", "article", "figure"}
+    {"ul", "ol", "dl", "div", "section", "table", "tbody", "tr", "td", "p", "form", "article", "figure", "header"}
 )
-_ENOUGH_CHARS = 250  # of sentences, for these to be what the page is about
+_SUBHEADINGS = HEADINGS - {"h1"}
+_LISTS = frozenset({"ul", "ol", "dl", "table"})
+_WHOLE = frozenset({"li", "dd", "td", "blockquote"})
+# A table that holds one of these is there for the looks; its cells are judged like other blocks.
+_LAYOUT = frozenset({"table", "h1", "h2", "h3", "form", "article", "main"})
 _LEAST_SHARE = 8  # of the sentences, one part in so many must stay; of the text of a page without, twice that
 _FAIR_SHARE = 4  # <main> counts when it holds at least one part in so many of the page's text
-_CARD_PROSE = 400  # characters that follow the title of a teaser, at most
+_INDEX_SHARE = 4  # where sentences are a smaller part of what holds the content, titles and links are it
+_FEWEST_CARDS, _CARD_PROSE = 3, 200  # teasers: at least so many, and so many characters after the title of each
+_PART_PROSE = 300  # of a block whose name may be that of a part of the article
+_CELL_CHARS = 80  # a cell with fewer is no column of navigation
+_STARTS_LIST = ":：；;"
+_NONE, _PERHAPS, _SURE = 0, 1, 2  # what names say of a block: whether it stands around the content
 _NAMES, _DENSE, _CARDS = 1, 2, 4
 
 
 def kept(blocks: Blocks) -> list[bool]:
     """Whether each block is content. Never none of them, as long as there is text."""
-    top = _scope(blocks)
-    scoped = _inside(blocks, top)
-    for rules in (_NAMES | _DENSE | _CARDS, _DENSE | _CARDS, _NAMES):
-        keep = _without(blocks, scoped, top, rules)
+    if not blocks.sizes[0]:
+        return [True] * len(blocks.tags)
+    shown = _shown(blocks)
+    top = _scope(blocks, shown)
+    end = _end(blocks, top)
+    scoped = [False] * top + shown[top:end] + [False] * (len(blocks.tags) - end)
+    by_links = 0 if top and blocks.prose[top] * _INDEX_SHARE < blocks.sizes[top] else _DENSE | _CARDS
+    for rules in (_NAMES | by_links, by_links, _NAMES):
+        keep = _without(blocks, scoped, range(top + 1, end), rules)
         if _is_enough(blocks, keep, top):
             return keep
     return scoped
 
 
+def _shown(blocks: Blocks) -> list[bool]:
+    """Whether each block stands outside the landmarks that are left out."""
+    shown = [True] * len(blocks.tags)
+    for at in blocks.left:
+        shown[at] = False
+    if blocks.left:
+        for at, above in enumerate(blocks.parents):
+            if not shown[above]:
+                shown[at] = False
+    return shown
+
+
 def _is_enough(blocks: Blocks, keep: list[bool], top: int) -> bool:
-    if blocks.prose[top] >= _ENOUGH_CHARS:
-        left = sum([prose for at, _, _, prose, _ in blocks.lines if keep[at]])
-        return left >= max(_ENOUGH_CHARS // 2, blocks.prose[top] // _LEAST_SHARE)
+    if blocks.prose[top] >= ENOUGH_CHARS:
+        left = sum([prose for at, _, _, prose, _ in blocks.lines if prose and keep[at]])
+        return left >= max(ENOUGH_CHARS // 2, blocks.prose[top] // _LEAST_SHARE)
     left = sum([len(text) for at, text, _, _, _ in blocks.lines if keep[at]])
     return left > 0 and left * _LEAST_SHARE >= blocks.sizes[top] * 2
 
 
-def _scope(blocks: Blocks) -> int:
+def _scope(blocks: Blocks, shown: list[bool]) -> int:
     """The block that holds the content: main, then the article in it, then what is named an article's body."""
     tags, names, prose, sizes = blocks.tags, blocks.names, blocks.prose, blocks.sizes
     top, end = 0, len(tags)
-    mains = [n for n, tag in enumerate(tags) if tag == "main"] if "main" in tags else []
+    mains = [n for n, tag in enumerate(tags) if tag == "main" and shown[n]] if "main" in tags else []
     if not mains and "main" in " ".join(names):
-        mains = [n for n, tag in enumerate(tags) if "main" in names[n] and _is_main(tag, names[n])]
+        mains = [n for n, tag in enumerate(tags) if "main" in names[n] and shown[n] and _is_main(tag, names[n])]
     if len(mains) == 1 and sizes[mains[0]] * _FAIR_SHARE >= sizes[0]:
         top, end = mains[0], _end(blocks, mains[0])
-    articles = [n for n in range(top, end) if tags[n] == "article"] if "article" in tags else []
+    articles = [n for n in range(top, end) if tags[n] == "article" and shown[n]] if "article" in tags else []
     if len(articles) == 1 and not top and sizes[articles[0]] * _FAIR_SHARE >= sizes[0]:
         top, end = articles[0], _end(blocks, articles[0])
-    for candidates in (articles, [n for n, name in enumerate(names[top:end], top) if name and _is_body(name)]):
+    bodies = [n for n, name in enumerate(names[top:end], top) if name and shown[n] and _is_body(name)]
+    for candidates in (articles, bodies):
         if not candidates:
             continue
         best = max(candidates, key=lambda n: prose[n])
@@ -92,32 +130,131 @@ def _end(blocks: Blocks, top: int) -> int:
     return next((n for n in range(top + 1, len(blocks.tags)) if blocks.parents[n] < top), len(blocks.tags))
 
 
-def _inside(blocks: Blocks, top: int) -> list[bool]:
-    end = _end(blocks, top)
-    return [False] * top + [True] * (end - top) + [False] * (len(blocks.tags) - end)
-
-
-def _without(blocks: Blocks, scoped: list[bool], top: int, rules: int) -> list[bool]:
+def _without(blocks: Blocks, scoped: list[bool], within: range, rules: int) -> list[bool]:
     keep = scoped.copy()
-    parents, tags, names, prose, links = blocks.parents, blocks.tags, blocks.names, blocks.prose, blocks.links
-    by_name, by_links, by_cards = rules & _NAMES, rules & _DENSE, rules & _CARDS
-    total = prose[top]
-    for n, size in enumerate(blocks.sizes):
-        if n <= top or not keep[n]:
-            continue
-        read = prose[n]
-        if not keep[parents[n]] or (by_name and names[n] and size and read * 2 <= total and _is_named_around(names[n])):
+    parents, tags, names, prose = blocks.parents, blocks.tags, blocks.names, blocks.prose
+    sizes, links, headed = blocks.sizes, blocks.links, blocks.headed
+    by_name = rules & _NAMES
+    half = prose[within.start - 1] / 2  # of the sentences: what holds more is the content
+    most = sizes[within.start - 1] / 2
+    tables = _tables(blocks) if "table" in tags else {}
+    for n in within:
+        if not keep[n] or not keep[parents[n]]:
             keep[n] = False
-        elif size and links[n] and tags[n] in _BOXES:  # without links it is neither dense nor holds cards
-            cards = by_cards and blocks.cards[n]
-            is_dense = by_links and links[n] * 2 > size and read * 3 < size
-            keep[n] = not (is_dense or (cards and read * 2 <= total and read < _CARD_PROSE * cards))
+        elif not sizes[n] or headed[n] or prose[n] > half or (tables and tables.get(n) == _INSIDE):
+            continue
+        elif (by_name and tags[parents[n]] == "header" and not prose[n] and not _holds_heading(blocks, n)) or (
+            by_name and names[n] and _is_named_around(blocks, n, sizes[n] > most)
+        ):
+            keep[n] = False
+        elif links[n] and tags[n] in _BOXES and not _is_part(blocks, n):
+            keep[n] = not (
+                (rules & _DENSE and _is_dense(blocks, n, tables)) or (rules & _CARDS and _is_cards(blocks, n))
+            )
     return keep
 
 
+def _is_part(blocks: Blocks, n: int) -> bool:
+    """Whether a block is a part of what is kept or left as a whole: a paragraph of an item, a small cell."""
+    tag = blocks.tags[n]
+    return (tag == "p" and blocks.tags[blocks.parents[n]] in _WHOLE) or (tag == "td" and blocks.sizes[n] < _CELL_CHARS)
+
+
+def _holds_heading(blocks: Blocks, n: int) -> bool:
+    return not HEADINGS.isdisjoint(blocks.tags[n : _end(blocks, n)])
+
+
+def _is_dense(blocks: Blocks, n: int, tables: dict[int, int]) -> bool:
+    """Whether a block is links for the most part, and nothing introduces them."""
+    size = blocks.sizes[n]
+    if blocks.links[n] * 2 <= size or blocks.prose[n] * 3 >= size:
+        return False
+    first = blocks.starts[n]
+    at, text, linked, _, _ = blocks.lines[first]
+    if blocks.tags[at] in _SUBHEADINGS and linked * 2 < len(text):
+        return False
+    return not (blocks.tags[n] in _LISTS and (tables.get(n) == _HEADED or _is_introduced(blocks, n, first)))
+
+
+def _is_introduced(blocks: Blocks, n: int, first: int) -> bool:
+    """Whether a list follows a heading, or a sentence beside it.   first: the list's first line"""
+    if not first:
+        return False
+    at, text, linked, read, _ = blocks.lines[first - 1]
+    if linked * 2 >= len(text):
+        return False
+    if blocks.tags[at] in _SUBHEADINGS:
+        return True
+    is_beside = blocks.parents[n] in (at, blocks.parents[at]) and blocks.tags[at] not in CELLS
+    return is_beside and (read > 0 or text[-1] in _STARTS_LIST)
+
+
+def _is_cards(blocks: Blocks, n: int) -> bool:
+    cards = blocks.cards[n]
+    return cards >= _FEWEST_CARDS and blocks.prose[n] < _CARD_PROSE * cards
+
+
+_HEADED, _INSIDE = 1, 2
+
+
+def _tables(blocks: Blocks) -> dict[int, int]:
+    """The tables of data with a header, and what stands inside of any table of data: kept or left as a whole."""
+    parents = blocks.parents
+    around: dict[int, int] = {}  # blocks in tables, and the table of each
+    layout, headed = set(), set()
+    rows: dict[int, int] = {}
+    cells: dict[int, int] = {}
+    for n, tag in enumerate(blocks.tags):
+        above = around.get(parents[n])
+        if tag == "table":
+            around[n] = n
+        elif above is not None:
+            around[n] = above
+            if tag == "th":
+                headed.add(above)
+            elif tag == "td":
+                cells[above] = cells.get(above, 0) + 1
+            elif tag == "tr":
+                rows[above] = rows.get(above, 0) + 1
+        if above is not None and tag in _LAYOUT:
+            layout.add(above)
+    data = {
+        t
+        for t in around.values()
+        if t not in layout and (t in headed or (rows.get(t, 0) >= 2 and cells.get(t, 0) >= 2 * rows[t]))
+    }
+    return {n: _INSIDE if n != table else _HEADED if n in headed else 0 for n, table in around.items() if table in data}
+
+
+def _is_named_around(blocks: Blocks, n: int, is_most: bool) -> bool:
+    """Whether the names of a block say that it stands around the content, and nothing in it outvotes them."""
+    by_class, by_id, anchor = _said(blocks.names[n])
+    said = by_class
+    if by_id > by_class and blocks.tags[n] not in HEADINGS and not _is_slug(blocks, n, anchor):
+        said = by_id
+    return said == _SURE or (
+        said == _PERHAPS and not is_most and blocks.prose[n] < _PART_PROSE and not blocks.titles[n]
+    )
+
+
+def _is_slug(blocks: Blocks, n: int, anchor: str) -> bool:
+    """Whether the id of a block is made of the heading that it begins with."""
+    at, text, *_ = blocks.lines[blocks.starts[n]]
+    if blocks.tags[at] not in HEADINGS and blocks.tags[at] != "dt":
+        return False
+    return "".join(_WORD.findall(anchor)).rstrip("0123456789") in "".join(_WORD.findall(text.lower()))
+
+
 @lru_cache(maxsize=4096)
-def _is_named_around(names: str) -> bool:
-    return _AROUND.search(names.lower()) is not None
+def _said(names: str) -> tuple[int, int, str]:
+    """What the classes say, what the id says, and the id."""
+    classes, _, rest = names.lower().partition("#")
+    anchor, _, more = rest.partition(" ")
+    return _heard(f"{classes} {more}"), _heard(anchor), anchor
+
+
+def _heard(names: str) -> int:
+    return _SURE if _AROUND.search(names) else _PERHAPS if _PERHAPS_AROUND.search(names) else _NONE
 
 
 @lru_cache(maxsize=4096)
@@ -126,4 +263,4 @@ def _is_body(names: str) -> bool:
 
 
 def _is_main(tag: str, names: str) -> bool:
-    return tag in ("div", "section", "article") and "main" in names.split()
+    return tag in ("div", "section", "article") and not {"main", "#main"}.isdisjoint(names.split())

@@ -6,17 +6,19 @@ hidden or nofollow link is followed. Sources: the HTML standard, sections quoted
 """
 
 import re
-from collections.abc import Iterable
-from typing import TypedDict
+from collections.abc import Iterable, Mapping
+from typing import Any, TypedDict
 
 from app.model.page import Dated, Page
 from app.model.shell import Evidence, ShellSign
 from app.parse import charset, language
-from app.parse.html import dates, shell, shell_data, text, tree
+from app.parse.html import dates, said, shell, shell_data, text, tree
 from app.parse.html.survey import MAX_FIELD_CHARS, Survey
 from app.parse.html.text import fold
 from app.parse.html.tree import Element
-from app.parse.html.xhtml import _is_xhtml, _without_prefixes
+from app.parse.html.xhtml import _without_prefixes
+from app.policy import media_type
+from app.words import scalar
 
 # Two styles, and the attribute (not aria-hidden, not type="hidden"). They begin with letters: that is searched fast.
 _DISPLAY_NONE = re.compile(rb"display\s*+:\s*+none")
@@ -24,8 +26,9 @@ _HIDDEN = (re.compile(rb"hidden(?<![-=\w]hidden)[\s=>/]"), re.compile(rb"visibil
 # Well-formed by shape, RFC 5646 section 2.1; 35 is the length it asks implementations to support (4.4.1).
 _LANGUAGE = re.compile(r"[a-z]{2,8}(?:-[a-z0-9]{1,8})*")
 _MAX_LANGUAGE_CHARS = 35
-# Types that `read` reads, the preferred first: a page of any other type is not requested.
-MEDIA_TYPES = ("text/html", "application/xhtml+xml", "text/plain")
+# Types that `read` reads, the preferred first: the body of a page of any other type is not read. Beside these, XML that
+# is XHTML by its root element.
+MEDIA_TYPES = (media_type.HTML, media_type.XHTML, media_type.TEXT, "text/*")
 
 
 def read(
@@ -40,17 +43,18 @@ def read(
 ) -> Page:
     """Read any bytes as a `Page`. The caller caps `body`.
 
-    content_type      value of the header: charset, and whether it is text/plain, which is text without links
+    content_type      value of the header: charset, and whether it is text, which has no links (`policy.media_type`)
     content_language  value of the header, used when the document declares no language
     token             our product token: <meta name=token> counts like <meta name=robots>
     max_links         further links are ignored; the rest of the document is read for text only
     want_text         False: anchor texts, title, description, language and main text are "" or None
     want_language     False: the language is not detected where none is declared; the caller does it (`language`)
     """
-    if _is_plain(content_type):
+    essence = media_type.of(content_type, body)
+    if media_type.is_text(essence):
         return _plain(body, content_type, content_language, want_text=want_text, want_language=want_language)
     markup, encoding = charset.to_utf8(body, content_type)
-    if _is_xhtml(content_type):
+    if essence == media_type.XHTML:
         markup = _without_prefixes(markup)
     root = tree.grow(markup)
     if root is None:
@@ -62,7 +66,7 @@ def read(
     if is_cut and not _may_hide(markup):
         survey.add_deep(markup)
     survey.add_leads(root)
-    texts = _texts(root, survey, hidden, content_language) if want_text else _Texts()
+    texts = _texts(root, markup, survey, hidden, content_language) if want_text else _Texts()
     if want_text and want_language and not texts["language"]:
         texts["language_detected"] = language.detect(texts["main_text"])
     return Page(
@@ -93,6 +97,9 @@ class _Texts(TypedDict, total=False):
     """The fields of a page that are read from its text; none of them without `want_text`."""
 
     title: str | None
+    headline: str | None
+    author: str | None
+    data: Mapping[str, Any] | None
     description: str | None
     language: str | None
     language_detected: str | None
@@ -102,16 +109,21 @@ class _Texts(TypedDict, total=False):
     shell: Evidence
 
 
-def _texts(root: Element, survey: Survey, hidden: list[Element], content_language: str | None) -> _Texts:
+def _texts(root: Element, markup: bytes, survey: Survey, hidden: list[Element], content_language: str | None) -> _Texts:
     declared = _language(root.get("lang") or root.get("xml:lang") or survey.language or content_language)
     title = next((each for each in root.iter("title") if not tree.is_drawn(each)), None)
+    titled = None if title is None else _field("".join(title.itertext()) if len(title) else title.text)
+    stated = said.of(root, markup, survey.dated, titled)
     published, modified = dates.of(survey.dated)
     main_text = text.main_text(root, hidden)
     evidence = {} if len(main_text) >= shell.LITTLE_TEXT_CHARS else shell.evidence(root)
     if article := shell_data.article(root) if ShellSign.DATA in evidence else "":
-        main_text, evidence = article[: text.MAX_TEXT_CHARS], {**evidence, ShellSign.ARTICLE: "JSON-LD"}
+        main_text, evidence = scalar(article[: text.MAX_TEXT_CHARS]), {**evidence, ShellSign.ARTICLE: "JSON-LD"}
     return _Texts(
-        title=None if title is None else _field("".join(title.itertext()) if len(title) else title.text),
+        title=titled,
+        headline=stated.headline,
+        author=stated.author,
+        data=stated.data,
         description=_field(survey.description),
         language=declared,
         published=published,
@@ -140,10 +152,6 @@ def _within(tops: Iterable[Element]) -> set[Element]:
 
 def _field(value: str | None) -> str | None:
     return fold(value)[:MAX_FIELD_CHARS].rstrip() or None
-
-
-def _is_plain(content_type: str | None) -> bool:
-    return content_type is not None and content_type.partition(";")[0].strip().lower() == "text/plain"
 
 
 def _language(declared: str | None) -> str | None:

@@ -10,9 +10,7 @@ from lxml import etree
 from app.parse.html import blocks, content, text
 from app.parse.html.tree import Element
 
-_UNREADABLE = etree.XPath(" | ".join(f"//{pattern}" for pattern in blocks.UNREADABLE))
-# What the stylesheet leaves out, by the same patterns.
-_LEFT_OUT = etree.XPath(" | ".join(f"//{pattern}" for pattern in (*blocks.UNREADABLE, *blocks.BOILERPLATE)))
+_UNREADABLE = etree.XPath(" | ".join(f"//{pattern}" for pattern in blocks.UNREADABLE))  # as the stylesheet leaves out
 # No Char by https://www.w3.org/TR/xml/#charsets
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
@@ -21,19 +19,20 @@ def content_of(root: Element) -> Element:
     """The element that holds the page's content, in place, and nothing else in it: what `text.main_text` reads."""
     text.hide(text.hidden_roots(root))
     found = blocks.of(root)
-    left_out = set(_LEFT_OUT(root))
+    left_out = set(_UNREADABLE(root))
     elements = [root, *_blocks(root, left_out)]
-    # Nothing but boilerplate; or the text holds marks of ours, which make blocks that are no elements.
-    if not found.lines or [e.tag for e in elements] != found.tags:
-        cut(_UNREADABLE(root))
-        for element in root.iter("nav", "header", "footer", "aside", "menu"):
-            element.tag = "div"  # it is the content: no writer shall leave it out
-        return root
-    keep = content.kept(found)
-    top = keep.index(True)
+    top = root
+    # Else the text holds marks of ours, which make blocks that are no elements.
+    if [e.tag for e in elements] == found.tags:
+        keep = content.kept(found)
+        first = keep.index(True)
+        top = elements[first]
+        left_out.update(e for at, e in enumerate(elements) if at > first and not keep[at] and keep[found.parents[at]])
     cut(left_out)
-    cut(e for at, e in enumerate(elements) if at > top and not keep[at] and keep[found.parents[at]])
-    return elements[top]
+    cut_permalinks(top)
+    for element in top.iter(*blocks.LANDMARKS):
+        element.tag = "div"  # it is content: no writer shall leave it out
+    return top
 
 
 def _blocks(root: Element, left_out: set[Element]) -> Iterator[Element]:
@@ -65,3 +64,8 @@ def cut(elements: Iterable[Element]) -> None:
 def _legal(text: str) -> str:
     """A text that lxml takes: it refuses what it reads from broken pages, control characters."""
     return _ILLEGAL.sub(" ", text)
+
+
+def cut_permalinks(root: Element) -> None:
+    """Remove links that lead to where they stand, by a sign alone."""
+    cut([link for link in root.iter("a") if not len(link) and blocks.is_permalink(link.text or "")])

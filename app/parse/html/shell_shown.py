@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, NamedTuple
 
+from app.parse.html import blocks
 from app.parse.html.tree import Element
 
 _MOST_CHARS = 200  # that a shell shows: a name, "loading", a copyright
@@ -71,7 +72,7 @@ _STANDS_IN: Final = re.compile(r"(?<![a-z])(?:pre)?load(?:er|ing)(?![a-z])|spinn
 # A page with one of these shows something, or is elsewhere; with one of the second kind where anything is in it.
 _SHOWS: Final = frozenset("form input textarea frame frameset object embed video audio canvas map".split())  # noqa: SIM905  # a list literal takes 12 lines
 _SHOWS_FULL: Final = frozenset({"article", "table", "pre", "select", "picture"})
-_FRAME: Final = frozenset({"header", "nav", "footer", "aside"})
+_FRAME: Final = frozenset({"header", "nav", "footer", "aside", blocks.HIDDEN})
 # The same by role (WAI-ARIA 1.2, landmarks), and by classes and ids: whole words, as most sites have them.
 _FRAME_ROLES: Final = frozenset({"banner", "navigation", "contentinfo", "complementary", "search"})
 _FRAME_NAMES: Final = frozenset(

@@ -147,10 +147,8 @@ class Survey:
                 self.language = self.language or content
 
     def _refresh(self, content: str) -> None:
-        found = _REFRESH.match(content)
-        href = next(filter(None, found.groups()), "").strip(_WHITESPACE) if found else ""
-        if href and not _is_no_page(href):
-            self.links.append(Link(href, kind="refresh"))
+        if link := refreshed(content):
+            self.links.append(link)
 
     def on_base(self, element: Element, _tag: str) -> None:
         href = element.get("href")
@@ -194,6 +192,13 @@ def _href_of_drawing(element: Element) -> str | None:
 
 def _is_no_page(href: str) -> bool:
     return _NO_PAGE.match(href) is not None
+
+
+def refreshed(content: str) -> Link | None:
+    """The document that a <meta http-equiv=refresh>, or a header field Refresh, leads to; None: it leads to none."""
+    found = _REFRESH.match(content)
+    href = next(filter(None, found.groups()), "").strip(_WHITESPACE) if found else ""
+    return Link(href, kind="refresh") if href and not _is_no_page(href) else None
 
 
 def _tokens(rel: str | None) -> tuple[str, ...]:

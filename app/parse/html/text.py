@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from lxml import etree
+
 from app.parse.html import blocks, content
 from app.parse.html.blocks import Blocks
 from app.parse.html.tree import Element
@@ -10,6 +12,9 @@ from app.parse.html.tree import Element
 MAX_TEXT_CHARS = 200_000
 _HIDING_STYLE = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
 _DOCUMENT = ("html", "body")
+_NO_WORDS = frozenset({"a", "head", "title", "script", "style", "noscript", "template"})
+_BESIDE = frozenset({"nav", "menu", "ul", "ol", "aside", "footer", "dialog", "navigation", "menubar"})  # tags and roles
+_LEVELS = 3  # of hidden elements within each other that are weighed
 
 
 def fold(text: str | None) -> str:
@@ -18,8 +23,61 @@ def fold(text: str | None) -> str:
 
 
 def hidden_roots(root: Element) -> list[Element]:
-    """Elements hidden by their own attributes, in document order: `hidden`, display:none, visibility:hidden."""
-    return [e for e in root.iter() if e.get("hidden") is not None or _HIDING_STYLE.search(e.get("style", ""))]
+    """Elements hidden by their own attributes, in document order: `hidden`, display:none, visibility:hidden.
+
+    A script shows the document itself, and an application's root (`_shown_later`), so they hide nothing; nor does
+    `hidden=until-found`, which the search of a browser opens.
+    """
+    found = [e for e in root.iter() if _is_hidden(e)]
+    shown = _shown_later(root) if found else ()
+    return [e for e in found if e not in shown] if shown else found
+
+
+def _is_hidden(element: Element) -> bool:
+    by_attribute, style = element.get("hidden"), element.get("style")
+    if by_attribute is None and style is None:
+        return False
+    if by_attribute is not None and by_attribute.strip().lower() == "until-found":
+        by_attribute = None
+    is_hidden = by_attribute is not None or _HIDING_STYLE.search(style or "") is not None
+    return is_hidden and element.tag not in _DOCUMENT
+
+
+def _shown_later(root: Element) -> list[Element]:
+    """Hidden elements that hold most of the page's links, and most of its words outside links: an application's root.
+
+    A menu holds links and few other words; a trap holds most of neither. What holds most links holds the middle one.
+    """
+    links = list(root.iter("a"))
+    if not links:
+        return []
+    above = [e for e in links[len(links) // 2].iterancestors() if _is_hidden(e) and not _is_beside(e)][-_LEVELS:]
+    holders = [e for e in above if 2 * sum(1 for _ in e.iter("a")) > len(links)]
+    words = _words_outside_links(root) if holders else 0
+    return [e for e in holders if 2 * _words_outside_links(e) > words]
+
+
+def _is_beside(element: Element) -> bool:
+    """Whether it says that it is a menu, a list or a dialog, not a page."""
+    return element.tag in _BESIDE or (element.get("role") or "").strip().lower() in _BESIDE
+
+
+def _words_outside_links(top: Element) -> int:
+    """The letters of its text that stand in no link, and are shown where scripts run."""
+    letters = 0
+    walk = etree.iterwalk(top, events=("start",))
+    for _, element in walk:
+        if element.tag in _NO_WORDS:
+            walk.skip_subtree()
+        else:
+            letters += _letters(element.text)
+        if element is not top:
+            letters += _letters(element.tail)
+    return letters
+
+
+def _letters(written: str | None) -> int:
+    return sum(map(len, written.split())) if written else 0
 
 
 def main_text(root: Element, hidden: Sequence[Element] = ()) -> str:
@@ -30,17 +88,14 @@ def main_text(root: Element, hidden: Sequence[Element] = ()) -> str:
     """
     hide(hidden)
     found = blocks.of(root)
-    if text := _joined(found, content.kept(found)):
-        return text
-    everything = blocks.of(root, with_boilerplate=True)
-    return _joined(everything, [True] * len(everything.tags))
+    return _joined(found, content.kept(found))
 
 
 def hide(hidden: Sequence[Element]) -> None:
     """Rename hidden elements to a tag that is left out."""
     for element in hidden:
         if element.tag not in _DOCUMENT:
-            element.tag = "nav"
+            element.tag = blocks.HIDDEN
 
 
 def _joined(found: Blocks, keep: Sequence[bool]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from app.store import item_views
 from tests.admin.export.conftest import Planted
 from tests.store.rows import sql
 
@@ -117,6 +118,34 @@ def test_items_with_what_they_hold(extracted: Planted) -> None:
 )
 def test_filters_of_items(extracted: Planted, where: list[str], rows: int) -> None:
     assert extracted.export("items", "x.jsonl", where=tuple(where)).rows == rows
+
+
+def test_items_of_a_page_that_is_gone_are_stale(extracted: Planted) -> None:
+    """Here, in the view of all items, and in the view of their handler."""
+    sql(
+        extracted.engine,
+        """INSERT INTO urls (host_id, crawl_id, key, url, state, lane, score, depth, due_at, gone_at)
+           SELECT DISTINCT host_id, crawl_id, key, url, 'gone', 1, 0, 0, now(), now()
+           FROM items WHERE url LIKE '%/1'""",
+    )
+    item_views.widen(extracted.engine, "books", {"page": "bigint"})
+    assert extracted.export("items", "x.jsonl", where=("stale=yes",)).rows == 28 + 4
+    stale = "SELECT count(*) AS n FROM {} WHERE {}stale"
+    assert sql(extracted.engine, stale.format("v_items", ""))[0]["n"] == 32
+    assert sql(extracted.engine, stale.format("items_books", "_"))[0]["n"] == 16
+    sql(extracted.engine, "DROP VIEW items_books")
+    sql(extracted.engine, "DELETE FROM urls")
+
+
+def test_a_view_of_an_earlier_release_learns_of_gone_pages(extracted: Planted) -> None:
+    old = """CREATE VIEW items_books AS
+        SELECT c.name AS _crawl, i.url AS _url, i.n AS _n, i.version AS _version, i.stale AS _stale,
+               i.extracted_at AS _extracted_at, i.item AS _item, CAST(i.item ->> 'page' AS bigint) AS page
+        FROM items AS i JOIN crawls AS c ON c.id = i.crawl_id WHERE i.handler = 'books'"""
+    sql(extracted.engine, old)
+    item_views.widen(extracted.engine, "books", {"page": "bigint"})
+    assert "gone_at" in sql(extracted.engine, "SELECT pg_get_viewdef('items_books') AS text")[0]["text"]
+    sql(extracted.engine, "DROP VIEW items_books")
 
 
 def test_items_in_parts(extracted: Planted) -> None:

@@ -197,4 +197,4 @@ def test_requests_older_than_the_history_are_named_and_not_judged(log: Log) -> N
     log.page(c, 102.0, "/x")
     assert wrong(log.engine) == {"c.test": {"unjudged": 1}}
     assert audited(log.engine).holds
-    assert "1 request is older than the history of robots.txt and not judged" in audited(log.engine).verdict
+    assert "1 request is not judged: older than the history of robots.txt" in audited(log.engine).verdict

@@ -74,15 +74,22 @@ def test_days_that_say_nothing_new_are_refused(worker: Worker, site: Site) -> No
     assert find(worker.engine, "c").state == "finished"
 
 
-# budgets → pages that count as new, of four that differ in the third of their text behind its first 840 characters
+# budgets → pages that count as new, of four that differ in two parts of their text: one behind its first 840
+# characters, one so far behind its middle. Of phrases every fourth is compared, by a hash that is another in each
+# process: so more than half of what is looked at differs, where less than a third would do, or nothing does.
 @pytest.mark.parametrize(("budgets", "new"), [(Budgets(), 1), (AMPLE, 4)])
 def test_less_of_a_text_is_looked_at_where_nothing_is_refused(
     worker: Worker, site: Site, budgets: Budgets, new: int
 ) -> None:
-    before, after = ("\n".join(words((part, n)) for n in range(count)) for part, count in (("before", 3), ("after", 6)))
-    own = {n: "\n".join(words((part, n)) for part in "abcde") for n in range(4)}
+    def lines(part: object, count: int) -> list[str]:
+        return [words((part, n)) for n in range(count)]
+
+    own = {
+        n: [*lines("top", 3), *lines(n, 4), *lines("middle", 10), *lines((n, "more"), 4), *lines("end", 7)]
+        for n in range(4)
+    }
     paths = [f"/long/{n}" for n in own]
-    site.pages |= {f"/long/{n}": html(text=f"{before}\n{own[n]}\n{after}") for n in own}
+    site.pages |= {f"/long/{n}": html(text="\n".join(own[n])) for n in own}
     site.pages["/"] = html(*paths, text=words("/"))
     start(worker, site.url(), budgets=budgets)
     run(worker)

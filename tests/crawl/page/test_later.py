@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.crawl.page import later, read
-from app.crawl.page.attempt import Attempt
+from app.crawl.page import later
 from app.crawl.state.visit import Visit
 from app.crawl.visit import work as at_work
 from app.crawl.visit.visit import settle_alone, settle_together
@@ -16,9 +15,10 @@ from tests.archive.test_keeper import full_disk
 from tests.crawl.archiving import Archiving
 from tests.crawl.loop import start
 from tests.crawl.page.test_archiving_stops import random_text
+from tests.crawl.page.test_taken_in import Faulty
 from tests.crawl.web import Site, Web, html
 from tests.runtime.gatherings import DELAY_S, Basket, Make, gathered, gathering, site_of
-from tests.store.rows import one, sql
+from tests.store.rows import one, sql, url
 
 
 @pytest.fixture
@@ -70,36 +70,16 @@ def test_many_pages_that_wait_count_like_links(make: Make, web: Web, basket: Bas
     basket.settle()
 
 
-class Broken(Exception):
-    """A fault of ours in reading a page."""
-
-
-def test_a_page_that_breaks_its_reading_costs_its_own_visit_alone(
-    make: Make, web: Web, basket: Basket, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    worker = gathering(make, basket)
+def test_a_page_that_breaks_its_reading_costs_no_visit_of_its_group(make: Make, web: Web, basket: Basket) -> None:
+    worker = replace(gathering(make, basket), memory_gate=Faulty(ZeroDivisionError("of a bug")))
     sites = [site_of(web, 3) for _ in range(3)]
+    sites[1].pages["/1"] = html(text="POISON")
     start(worker, *(site.url() for site in sites))
-    visits = gathered(worker, basket, 3)
-    broken = sites[1].host
-    whole = read.page
-
-    def page(visit: Visit, attempt: Attempt) -> VisitEnding | None:
-        if attempt.url.host == broken:
-            raise Broken
-        return whole(visit, attempt)
-
-    monkeypatch.setattr(read, "page", page)
-    with pytest.raises(Broken):
-        settle_together(visits)
-    for visit in visits:
-        if visit.lease.host == broken:
-            with pytest.raises(Broken):
-                settle_alone(visit)
-        else:
-            assert settle_alone(visit).ending == VisitEnding.PARKED
+    gathered(worker, basket, 3)
+    assert set(basket.settle().values()) == {VisitEnding.PARKED}
     rows = sql(worker.engine, "SELECT h.name, count(*) AS n FROM pages JOIN hosts AS h ON h.id = host_id GROUP BY 1")
-    assert {row["name"]: row["n"] for row in rows} == {site.host: 1 if site.host == broken else 2 for site in sites}
+    assert {row["name"]: row["n"] for row in rows} == {site.host: 1 if site is sites[1] else 2 for site in sites}
+    assert url(worker.engine, sites[1].url("/1"))["detail"] == "reading it raised ZeroDivisionError: of a bug"
 
 
 def test_what_the_archive_cannot_take_is_settled_when_it_can(

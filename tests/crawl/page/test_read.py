@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from app.admin import crawls
 from app.crawl.state.worker import Worker
 from tests.crawl.loop import run, start
@@ -80,3 +82,20 @@ def test_the_same_bytes_are_no_change_though_an_earlier_release_read_other_words
     )
     assert row == [{"kept": True, "later": True}]
     assert one(worker.engine, "SELECT text_sha256 <> '\\x00' FROM urls WHERE url = :u", u=site.url())
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("<body style='display:none'>", ""), ("<div id=app hidden>", "</div><p>Loading"), ("<p hidden=until-found>", "")],
+)
+def test_a_page_that_its_script_shows_is_followed_and_a_trap_in_it_is_not(
+    worker: Worker, web: Web, before: str, after: str
+) -> None:
+    site = web.site()
+    body = f"<!doctype html>{before}<p>{PROSE}</p><a href=/a>A</a> <a href=/b>B</a> <a href=/trap hidden>T</a>{after}"
+    site.pages |= {"/": Answer(headers={"Content-Type": "text/html"}, body=body.encode())}
+    site.pages |= {f"/{name}": html(text=name) for name in ("a", "b", "trap")}
+    start(worker, site.url())
+    run(worker)
+    assert sorted(site.pages_asked) == ["/", "/a", "/b"]
+    assert PROSE.strip() in one(worker.engine, "SELECT main_text FROM pages WHERE url = :u", u=site.url())

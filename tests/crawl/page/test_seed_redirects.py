@@ -1,4 +1,4 @@
-"""Where a seed redirects to comes into its crawl's scope, and nothing else does."""
+"""Where a seed redirects to within its site comes into its crawl's scope, and nothing else does."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -6,26 +6,53 @@ from itertools import pairwise
 import pytest
 from sqlalchemy import Engine
 
-from app.admin import hosts, report
+from app.admin import crawls, explain, hosts, report
 from app.crawl.state.worker import Worker
 from app.crawl.visit import settle
 from app.crawl.visit.visit import take_up
 from app.model import VisitEnding
 from app.policy.scope import MOST_TAKEN_IN
+from app.store import crawls as store
+from app.store import db
 from tests.crawl.loop import bring_forward, go, run, start
 from tests.crawl.web import Answer, Site, Web, html, redirect
 from tests.store.rows import claim, one, sql
 
-
-@pytest.fixture
-def apex(web: Web) -> Site:
-    return web.site()
+OURS = 13  # hosts of one registrable domain
 
 
 @pytest.fixture
-def www(web: Web, apex: Site) -> Site:
+def ours(web: Web) -> list[Site]:
+    """Hosts of boats.test: its apex, www, and others."""
+    return [named(web, f"{label}boats.test") for label in ("", "www.", *(f"h{n}." for n in range(OURS - 2)))]
+
+
+@pytest.fixture
+def others(web: Web) -> list[Site]:
+    """Hosts of other sites."""
+    return [named(web, name) for name in ("harbour.test", "www.harbour.test", "tides.test")]
+
+
+@pytest.fixture
+def worker(make: Callable[..., Worker], ours: list[Site], others: list[Site]) -> Worker:
+    return make(resolve=" ".join(f"{site.host}={site.address}" for site in ours + others))
+
+
+def named(web: Web, name: str) -> Site:
+    site = web.site()
+    site.host = name
+    return site
+
+
+@pytest.fixture
+def apex(ours: list[Site]) -> Site:
+    return ours.pop(0)
+
+
+@pytest.fixture
+def www(ours: list[Site], apex: Site) -> Site:
     """Where the apex redirects to: three pages, of which one links to the apex."""
-    www = web.site()
+    www = ours.pop(0)
     apex.pages |= {"/": redirect(www.url()), "/old": html(text="Old.")}
     www.pages |= {"/": html("/a", text="Home."), "/a": html("/b", text="A."), "/b": html(apex.url("/old"), text="B.")}
     return www
@@ -41,14 +68,15 @@ def test_a_seed_brings_in_the_host_that_it_redirects_to(worker: Worker, apex: Si
     run(worker)
     assert www.pages_asked == ["/", "/a", "/b"]
     assert apex.pages_asked == ["/", "/old"], "its own host stays in scope"
-    assert taken_in(worker.engine) == [www.url()]
+    added = [] if scope == "domain" else [www.url()]  # whose scope has it already
+    assert taken_in(worker.engine) == added
     found = report.report(worker.engine, "c")
-    assert found.crawl.scope_redirects == [www.url()]
+    assert found.crawl.scope_redirects == added
     assert found.why_nothing is None
 
 
-def test_no_more_than_that_host_comes_in(worker: Worker, web: Web, apex: Site, www: Site) -> None:
-    other = web.site()
+def test_no_more_than_that_host_comes_in(worker: Worker, ours: list[Site], apex: Site, www: Site) -> None:
+    other = ours.pop()
     www.pages["/"] = html("/a", other.url(), text="Home.")
     www.pages["/a"] = redirect(other.url())  # of a link
     start(worker, apex.url())
@@ -75,8 +103,10 @@ def test_a_prefix_is_no_wider_for_a_redirect_within_its_origin(worker: Worker, a
     assert taken_in(worker.engine) == []
 
 
-def test_a_chain_of_redirects_brings_in_each_host_of_it(worker: Worker, web: Web, apex: Site, www: Site) -> None:
-    last = web.site()
+def test_a_chain_of_redirects_brings_in_each_host_of_it(
+    worker: Worker, ours: list[Site], apex: Site, www: Site
+) -> None:
+    last = ours.pop()
     www.pages["/"] = redirect(last.url("/x"))
     last.pages |= {"/x": html("/y", text="X."), "/y": html(text="Y.")}
     start(worker, apex.url())
@@ -85,8 +115,8 @@ def test_a_chain_of_redirects_brings_in_each_host_of_it(worker: Worker, web: Web
     assert taken_in(worker.engine) == [www.url(), last.url()]
 
 
-def test_a_chain_of_hosts_ends_after_ten_hops(worker: Worker, web: Web) -> None:
-    sites = [web.site() for _ in range(12)]
+def test_a_chain_of_hosts_ends_after_ten_hops(worker: Worker, ours: list[Site]) -> None:
+    sites = ours[:12]
     for site, after in pairwise(sites):
         site.pages["/"] = redirect(after.url())
     start(worker, sites[0].url())
@@ -95,8 +125,10 @@ def test_a_chain_of_hosts_ends_after_ten_hops(worker: Worker, web: Web) -> None:
     assert len(taken_in(worker.engine)) == 10
 
 
-def test_many_seeds_that_redirect_to_one_host_bring_it_in_once(worker: Worker, web: Web, www: Site, apex: Site) -> None:
-    twin = web.site()
+def test_many_seeds_that_redirect_to_one_host_bring_it_in_once(
+    worker: Worker, ours: list[Site], www: Site, apex: Site
+) -> None:
+    twin = ours.pop()
     twin.pages["/"] = redirect(www.url("/b"))
     start(worker, apex.url(), twin.url())
     run(worker)
@@ -115,8 +147,7 @@ def test_a_scope_takes_in_so_many_hosts_and_then_no_more(worker: Worker, apex: S
     assert one(worker.engine, "SELECT reason FROM suppressions") == "scope"
 
 
-def test_a_visit_that_lost_its_lease_widens_nothing(make: Callable[..., Worker], apex: Site, www: Site) -> None:
-    worker = make()
+def test_a_visit_that_lost_its_lease_widens_nothing(worker: Worker, apex: Site, www: Site) -> None:
     start(worker, apex.url())
     sql(worker.engine, "UPDATE hosts SET queue = 'host-00', next_fetch_at = now() - interval '1 minute'")
     (offer,) = claim(worker.engine)
@@ -151,6 +182,82 @@ def test_a_seed_is_fetched_though_a_pattern_excludes_it(worker: Worker, apex: Si
     )
     run(worker)
     assert apex.pages_asked == ["/", "/a"], "what its page calls canonical is a link"
+
+
+# --- another site -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scope", ["host", "domain", "prefix"])
+def test_a_page_of_another_site_is_fetched_alone(worker: Worker, apex: Site, others: list[Site], scope: str) -> None:
+    harbour, www, _ = others
+    apex.pages |= {"/": redirect(harbour.url("/?from=boats")), "/old": html("/older", text="Old."), "/older": html()}
+    harbour.pages["/?from=boats"] = redirect(www.url("/home"))
+    www.pages["/home"] = html(
+        "/a", harbour.url("/b"), apex.url("/old"), text="Home.", head="<link rel=canonical href=/>"
+    )
+    start(worker, apex.url(), scope=scope, sitemaps="all")
+    run(worker)
+    assert www.paths == ["/robots.txt", "/home"], "no sitemap, no link"
+    assert harbour.paths == ["/robots.txt", "/?from=boats"]
+    assert apex.pages_asked == ["/", "/old", "/older"], "its own site is crawled"
+    assert taken_in(worker.engine) == []
+    assert one(worker.engine, "SELECT main_text FROM pages WHERE url = :u", u=www.url("/home")).startswith("Home.")
+    reasons = sql(worker.engine, "SELECT DISTINCT reason FROM suppressions WHERE url LIKE '%harbour%'")
+    assert reasons == [{"reason": "scope"}]
+    found = explain.why(worker.engine, worker.settings, www.url("/home"))
+    assert found.crawls[0].scope == "outside: a seed redirects here, and this page alone is fetched"
+
+
+def test_it_is_fetched_again_in_a_round(worker: Worker, apex: Site, others: list[Site]) -> None:
+    apex.pages["/"] = redirect(others[0].url())
+    others[0].pages["/"] = html(text="Harbour.")
+    start(worker, apex.url())
+    run(worker)
+    crawls.go_round(worker.engine, "c")
+    run(worker)
+    assert others[0].pages_asked == ["/", "/"]
+
+
+def test_a_link_that_redirects_to_another_site_is_not_followed(worker: Worker, apex: Site, others: list[Site]) -> None:
+    apex.pages |= {"/": html("/out", text="Home."), "/out": redirect(others[0].url())}
+    start(worker, apex.url())
+    run(worker)
+    assert others[0].paths == []
+
+
+def test_a_site_of_a_seed_is_no_other_site(worker: Worker, apex: Site, others: list[Site]) -> None:
+    """Two seeds: one redirects to the site of the other."""
+    harbour, www, _ = others
+    apex.pages["/"] = redirect(www.url())
+    harbour.pages["/"] = html(text="Harbour.")
+    www.pages |= {"/": html("/a", text="Home."), "/a": html(text="A.")}
+    start(worker, apex.url(), harbour.url())
+    run(worker)
+    assert www.pages_asked == ["/", "/a"]
+    assert taken_in(worker.engine) == [www.url()]
+
+
+def test_an_address_is_a_site_of_its_own(worker: Worker, web: Web) -> None:
+    one_host, other = web.site(), web.site()
+    one_host.pages["/"] = redirect(other.url())
+    other.pages |= {"/": html("/a", text="Home."), "/a": html()}
+    start(worker, one_host.url())
+    run(worker)
+    assert other.pages_asked == ["/"]
+
+
+def test_the_pages_of_other_sites_are_listed_with_the_command_that_crawls_them(
+    worker: Worker, apex: Site, www: Site, others: list[Site]
+) -> None:
+    seeds = [apex.url("/x"), apex.url("/y"), apex.url()]
+    targets = [others[0].url("/?a=1&b=2"), others[2].url()]
+    apex.pages |= {"/x": redirect(targets[0]), "/y": redirect(targets[1])}
+    others[0].pages["/?a=1&b=2"] = others[2].pages["/"] = html(text="Home.")
+    crawl = start(worker, *seeds)
+    run(worker)
+    with db.transaction(worker.engine) as tx:
+        found = report.led_away(tx, store.by_id(tx, crawl.id))
+    assert found == targets
 
 
 # --- why nothing came -------------------------------------------------------------------------------------------

@@ -8,14 +8,16 @@ from hashlib import sha256
 from threading import Barrier
 
 import pytest
+from structlog.testing import capture_logs
 
 from app.config import load
 from app.crawl.state.robots_book import RobotsBook
 from app.crawl.state.seen import KnownKeys
-from app.crawl.state.setup import make_engine, make_sender
+from app.crawl.state.setup import make_engine, make_sender, note_mixed
 from app.crawl.state.worker import Worker
 from app.errors import InputError, ServiceError
-from app.model import Origin
+from app.metrics.counts import Counts
+from app.model import Origin, Request
 from app.runtime.lru import Lru
 from tests.store.rows import Aside
 
@@ -186,3 +188,24 @@ def test_what_is_remembered_of_another_lineage_is_forgotten(make: Callable[..., 
     assert (worker.known.has(1, key), worker.host_ids.get("a.test")) == (True, 7)
     worker.forget_if_restored(one + timedelta(days=1))
     assert (worker.known.has(1, key), worker.host_ids.get("a.test")) == (False, None)
+
+
+@pytest.mark.parametrize("languages", [None, "*", "de", "de-AT, en;q=0.8,*;q=0.1"])
+def test_languages_are_asked_for_only_where_they_are_set(languages: str | None) -> None:
+    settings = load(_env_file=None, accept_language=languages)
+    sent = make_sender(settings).fields(Request(url="https://example.org/"))
+    assert sent.get("Accept-Language") == languages
+
+
+@pytest.mark.parametrize("languages", ["de;q=2", "de\r\nCookie: a", "de,,en", "a b"])
+def test_languages_that_are_no_header_are_refused(languages: str) -> None:
+    with pytest.raises(InputError, match=r"accept_language|ACCEPT_LANGUAGE"):
+        load(_env_file=None, accept_language=languages)
+
+
+def test_a_name_with_addresses_that_are_dropped_is_counted_and_logged() -> None:
+    counts = Counts()
+    with capture_logs() as lines:
+        note_mixed(counts, "mixed.test", ["10.0.0.1"])
+    assert counts.mixed_names == 1
+    assert lines == [{"event": "address.mixed", "host": "mixed.test", "blocked": ["10.0.0.1"], "log_level": "info"}]

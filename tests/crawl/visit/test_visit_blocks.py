@@ -151,6 +151,28 @@ def test_a_good_answer_forgets_the_failures_of_every_class(make: Make, web: Web)
     assert classes(worker.engine, site.url()) == (0, 0, 0)
 
 
+# header of an answer, the reason that its URL keeps
+MALFORMED = [
+    ({"Transfer-Encoding": "gzip"}, "Transfer-Encoding 'gzip', which nobody asked for"),
+    ({"Content-Encoding": ", ".join(["br"] * 300)}, "300 content codings over each other; 5 are decoded"),
+    ({"X-Long": "x" * 300_000}, "more than 262,144 bytes of header fields"),
+]
+
+
+@pytest.mark.parametrize(("headers", "why"), MALFORMED)
+def test_a_malformed_answer_costs_one_request_and_its_reason_is_kept(
+    make: Make, web: Web, headers: dict[str, str], why: str
+) -> None:
+    worker = make(attempts_max=3, **STEP)
+    site = web.site()
+    site.pages |= {"/": html("/x", "/y"), "/x": Answer(headers=headers, body=b"x"), "/y": html()}
+    start(worker, site.url())
+    run(worker)
+    assert Counter(site.pages_asked) == {"/": 1, "/x": 1, "/y": 1}
+    row = url(worker.engine, site.url("/x"))
+    assert (row["state"], row["cause"], row["detail"]) == ("quarantined", Cause.FAILED, f"broken (protocol): {why}")
+
+
 @pytest.mark.parametrize("status", [429, 503])
 def test_what_is_the_hosts_trouble_spends_no_class(make: Make, web: Web, status: int) -> None:
     worker = make(**STEP)

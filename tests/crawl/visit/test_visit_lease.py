@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -154,3 +155,27 @@ def test_requests_of_a_batch_that_lost_its_lease_before_the_settle_are_logged(
     base = worker.monotonic
     go(replace(worker, monotonic=lambda: base() + clock[0]))
     assert one(worker.engine, "SELECT fenced FROM fetches WHERE url = :u", u=site.url()) is True
+
+
+def test_a_visit_that_sees_a_step_of_the_databases_clock_asks_for_its_token_first(
+    make: Callable[..., Worker], web: Web
+) -> None:
+    """By its own clock its lease would last for an hour. Somebody else's exchange shows the step."""
+    worker = make(request_deadline_s=2.0, lease_s=3_600.0, settle_s=100.0)
+    site = web.site()
+
+    def stepped(_: Hit) -> Answer:
+        steal(worker.engine)
+        for ahead_s in (0.0, 100.0):
+            now = worker.monotonic()
+            worker.clock_tie.moments(
+                datetime.now(UTC) + timedelta(days=1, seconds=ahead_s), sent=now - 0.01, received=now
+            )
+        return html("/a")
+
+    site.pages |= {"/": stepped, "/b": html()}
+    start(worker, site.url(), site.url("/b"))
+    sql(worker.engine, "UPDATE urls SET score = 0.5 WHERE url LIKE '%/b'")
+    (report,) = go(worker)
+    assert report.ending == "fenced"
+    assert site.pages_asked == ["/"]

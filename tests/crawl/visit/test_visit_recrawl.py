@@ -1,11 +1,17 @@
 """Going round again: validators, what counts as changed, and what an alias stays."""
 
+import json
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from app.admin import crawls
+from app.admin.export.export import export_rows
+from app.admin.export.plan import ExportWish
 from app.beat.promote import promote
 from app.crawl.state.worker import Worker
 from tests.crawl.loop import go, run, start
@@ -186,6 +192,37 @@ def test_a_gone_page_that_returns_is_a_page_again(worker: Worker, web: Web) -> N
     again(worker)
     assert url(worker.engine, site.url("/x"))["state"] == "resting"
     assert "/y" in site.pages_asked
+
+
+def exported(worker: Worker, folder: Path, **wish: Any) -> dict[str, tuple[str, bool]]:
+    """By path: state, and whether there is a `gone_at`."""
+    place = folder / "pages.jsonl"
+    export_rows(worker.engine, worker.settings, ExportWish(what="pages", crawl="c", to=str(place), **wish))
+    rows = map(json.loads, place.read_text().splitlines())
+    return {urlsplit(row["url"]).path: (row["state"], row["gone_at"] is not None) for row in rows}
+
+
+def test_what_is_gone_is_said_and_left_out_of_exports(worker: Worker, web: Web, tmp_path: Path) -> None:
+    """A page that failed in another way is still there; one that is gone says since when, until it returns."""
+    site = web.site()
+    site.pages |= {"/": html("/x", "/y", "/z"), **{path: html(text=path * 30) for path in ("/x", "/y", "/z")}}
+    start(worker, site.url())
+    run(worker)
+    began = sql(worker.engine, "SELECT clock_timestamp() AS at")[0]["at"]
+    there = ("done", False)
+    site.pages |= {"/x": Answer(status=410), "/y": Answer(status=404), "/z": Answer(status=403)}
+    again(worker)
+    assert exported(worker, tmp_path) == {"/": there, "/y": there, "/z": there}
+    again(worker)
+    since = url(worker.engine, site.url("/y"))["gone_at"]
+    assert exported(worker, tmp_path) == {"/": there, "/z": there}
+    assert exported(worker, tmp_path, where=("state=gone",)) == {"/x": ("gone", True), "/y": ("gone", True)}
+    assert exported(worker, tmp_path, since=began)["/x"] == ("gone", True), "an increment has a tombstone"
+    again(worker)
+    assert url(worker.engine, site.url("/y"))["gone_at"] == since, "it was looked at again, and is gone since then"
+    site.pages["/y"] = html(text="back")
+    again(worker)
+    assert exported(worker, tmp_path)["/y"] == there
 
 
 def test_a_round_with_the_worker_that_knows_every_key_misses_nothing(make: Callable[..., Worker], web: Web) -> None:

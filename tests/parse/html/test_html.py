@@ -109,6 +109,10 @@ def test_meta_refresh(content: str, href: str | None) -> None:
     assert list(links) == ([] if href is None else [Link(href, kind="refresh")])
 
 
+WORDS = "<p>Boats lie in the harbour, and the tide is out."
+LINKS = "<li><a href=x>a boat</a>" * 9
+
+
 @pytest.mark.parametrize(
     # markup, for each link whether it is hidden
     ("markup", "hidden"),
@@ -125,6 +129,19 @@ def test_meta_refresh(content: str, href: str | None) -> None:
         ("<a href=hidden>display:none</a>", [False]),
         ("<template><p><a href=x>y</a></p></template><a href=x>y</a>", [True, False]),
         ("<div hidden><Template><a href=x>y</a></Template></div><template><template><a href=x></a>", [True, True]),
+        ("<html style='visibility: hidden'><body style=display:none><a href=x>y</a>", [False]),
+        ("<body hidden><a href=x>y</a><p hidden><a href=x>z</a>", [False, True]),
+        ("<div hidden=until-found><a href=x>y</a></div><a href=x hidden=Until-Found>y</a>", [False, False]),
+        ("<a href=x hidden=until-found style=display:none>y</a>", [True]),
+        (f"<p>Loading<div hidden>{WORDS}<a href=x>y</a><a href=x>y</a></div>", [False, False]),
+        (f"<p>Loading<main style=display:none>{WORDS}<a href=x>y</a><p hidden><a href=x>y</a></main>", [False, True]),
+        (f"<div hidden><div style=visibility:hidden>{WORDS}<a href=x>y</a></div></div>", [False]),
+        (f"<div hidden>{WORDS}<a href=x>y</a></div><a href=x>y</a><a href=x>y</a>", [True, False, False]),
+        (f"<ul hidden>{LINKS}</ul><p>{WORDS}<a href=x>y</a>", [True] * 9 + [False]),
+        (f"<noscript>{WORDS * 9}</noscript><div hidden>{WORDS}{LINKS}</div>", [False] * 9),
+        (f"<ul hidden>{LINKS}</ul>", [True] * 9),
+        (f"<nav hidden>{WORDS}{LINKS}</nav><p>Boats", [True] * 9),
+        (f"<div role=Menu hidden>{WORDS}{LINKS}</div><p>Boats", [True] * 9),
         ("<my-card><template shadowrootmode=open><a href=x>y</a></template></my-card>", [False]),
     ],
 )

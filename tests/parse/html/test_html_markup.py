@@ -24,6 +24,16 @@ def test_directives_are_separated_by_semicolons_too(content: str, robots: set[st
     assert page.robots == robots
 
 
+def test_thousands_of_prefixes_are_all_taken_off_and_no_others() -> None:
+    declared = "".join(f'<i xmlns:a{n}="http://www.w3.org/1999/xhtml"/>' for n in range(9_000))
+    links = "".join(f"<a{n}:a href='/{n}'>{n}</a{n}:a><b{n}:a href='/no'>{n}</b{n}:a>" for n in range(0, 9_000, 9))
+    page = read(
+        f"<html>{declared}<a1:body>{links}<a8999:p>The end.</a8999:p>".encode(), content_type="application/xhtml+xml"
+    )
+    assert [link.href for link in page.links] == [f"/{n}" for n in range(0, 9_000, 9)]
+    assert page.main_text.endswith("The end.")
+
+
 @pytest.mark.parametrize("opening", ["<template>", "<template shadowrootmode=open>", "<div><template><p>"])
 def test_a_base_within_a_template_is_none(opening: str) -> None:
     markup = (

@@ -1,0 +1,195 @@
+"""Reads what a page says about itself: headline, author, and its own data (OpenGraph, <meta>, JSON-LD).
+
+The headline is what stands over the page, not the title of its tab, which has the site's name in it too.
+Sources: https://ogp.me, https://schema.org/Article, HTML standard 4.2.5 (standard metadata names).
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+from lxml import etree
+
+from app.parse.html import tree
+from app.parse.html.text import fold
+from app.parse.html.tree import Element
+from app.words import scalar
+
+DATA_BYTES: Final = 16 * 1024  # of `data` as JSON; more is left out, and said
+MOST_H1: Final = 20
+_VALUE_CHARS: Final = 1_000
+_MOST_METAS: Final = 200
+_MAX_JSON_CHARS: Final = 200_000  # of all scripts together
+_MAX_NODES: Final = 2_000
+_BODIES: Final = frozenset({"articlebody", "text", "reviewbody", "transcript", "description_html"})  # the text has them
+_ARTICLE: Final = re.compile(
+    r"Article|Posting|Report|WebPage|Recipe|Review|Product|Course|Event|JobPosting|VideoObject|Dataset"
+)
+_OPEN_GRAPH: Final = re.compile(r"(?:og|article|product|book|profile|video|music|twitter|fb):")
+_META_AUTHORS: Final = (
+    "author",
+    "article:author",
+    "dc.creator",
+    "dcterms.creator",
+    "parsely-author",
+    "sailthru.author",
+)
+_BETWEEN: Final = re.compile(r"\s+[-–—|·»:/]\s+")  # dashes that part a title from its site's name
+_MAY_BE_SIGNED: Final = re.compile(rb"""(?:rel|itemprop)=["']?author\b""")
+_SIGNED: Final = etree.XPath('//a[@rel="author"] | //*[@itemprop="author"]')
+_WORD: Final = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """headline, author: white space folded;   data: {"og": …, "meta": …, "json-ld": […]}, None where there is none."""
+
+    headline: str | None = None
+    author: str | None = None
+    data: Mapping[str, Any] | None = None
+
+
+@dataclass(slots=True)
+class _Found:
+    metas: dict[str, str] = field(default_factory=dict)
+    things: list[dict[str, Any]] = field(default_factory=list)
+
+
+def of(root: Element, markup: bytes, elements: Iterable[Element], title: str | None) -> Said:
+    """Read what a page says.   elements: its meta and script elements, in document order;   title: of the document"""
+    found = _Found()
+    chars = 0
+    for element in elements:
+        if element.tag == "meta":
+            _meta(element, found.metas)
+        elif element.tag == "script" and element.text and _is_json_ld(element):
+            chars += len(element.text)
+            if chars <= _MAX_JSON_CHARS:
+                found.things += _things(element.text)
+    found.things.sort(key=lambda thing: _ARTICLE.search(str(thing.get("@type"))) is None)
+    author = _stated_author(found) or (_signature(root) if _MAY_BE_SIGNED.search(markup) else None)
+    return Said(headline=_headline(root, found, title), author=author, data=_data(found))
+
+
+def _meta(element: Element, metas: dict[str, str]) -> None:
+    content = element.get("content")
+    name = (element.get("property") or element.get("name") or element.get("itemprop") or "").strip().lower()
+    if content and name and len(name) <= 100 and len(metas) < _MOST_METAS:
+        metas.setdefault(name, fold(content[: 2 * _VALUE_CHARS])[:_VALUE_CHARS])
+
+
+def _is_json_ld(element: Element) -> bool:
+    return (element.get("type") or "").strip().lower() == "application/ld+json"
+
+
+def _things(script: str) -> Iterator[dict[str, Any]]:
+    """Things at the top of a script, in lists, and in @graph; what lies deeper is about something else."""
+    try:
+        waiting = [orjson.loads(script.encode("utf-8", "replace"))]
+    except orjson.JSONDecodeError:
+        return  # theirs is no JSON: it says nothing
+    for count, thing in enumerate(waiting):
+        if count >= _MAX_NODES:
+            return
+        if isinstance(thing, list):
+            waiting += thing[:_MAX_NODES]
+        elif isinstance(thing, dict):
+            yield thing
+            if "@graph" in thing:
+                waiting.append(thing["@graph"])
+
+
+def _headline(root: Element, found: _Found, title: str | None) -> str | None:
+    """The `h1` that shares most with the titles, else the headline of JSON-LD, else a title without the site's name."""
+    named = found.metas.get("og:title") or found.metas.get("twitter:title") or ""
+    stated = next(
+        (scalar(fold(thing["headline"])) for thing in found.things if isinstance(thing.get("headline"), str)), ""
+    )
+    titles = set(map(str.casefold, _WORD.findall(f"{named} {stated} {title or ''}")))
+    best, most = "", 0.0
+    for place, heading in enumerate(root.iter("h1")):
+        if place >= MOST_H1:
+            break
+        text = "" if tree.is_drawn(heading) else fold("".join(heading.itertext())[:_VALUE_CHARS])
+        words = set(map(str.casefold, _WORD.findall(text)))
+        shared = len(words & titles) / len(words) if words else 0.0
+        if text and (shared > most or not best):
+            best, most = text, shared
+    return (best or stated or _without_site(named or title or "", found.metas.get("og:site_name")))[
+        :_VALUE_CHARS
+    ] or None
+
+
+def _without_site(title: str, site: str | None) -> str:
+    """The longest part of a title, where the others are short: the site's name before or behind it."""
+    parts = _BETWEEN.split(title)
+    left = [part for part in parts if site is None or part.casefold() != site.casefold()]
+    return max(left or parts, key=len)
+
+
+def _stated_author(found: _Found) -> str | None:
+    for thing in found.things:
+        if names := [name for name in _names(thing.get("author")) if _is_name(name)]:
+            return ", ".join(dict.fromkeys(names))[:_VALUE_CHARS]
+    for name in _META_AUTHORS:
+        if _is_name(written := found.metas.get(name, "")):
+            return written
+    return None
+
+
+def _signature(root: Element) -> str | None:
+    """The first author that the text names. It looks at every element: most pages have none."""
+    for element in _SIGNED(root)[:MOST_H1]:
+        if _is_name(written := fold("".join(element.itertext())[:_VALUE_CHARS])):
+            return written
+    return None
+
+
+def _names(author: object) -> Iterator[str]:
+    """Names of persons and organisations, as schema.org has them: text, things with a name, or lists of these."""
+    for each in author[:20] if isinstance(author, list) else [author]:
+        name = each.get("name") if isinstance(each, dict) else each
+        for text in name[:5] if isinstance(name, list) else [name]:
+            if isinstance(text, str):
+                yield scalar(fold(text)).strip(" ,;|")
+
+
+def _is_name(text: str) -> bool:
+    return 1 < len(text) <= 200 and "://" not in text and not text.isdigit()
+
+
+def _data(found: _Found) -> Mapping[str, Any] | None:
+    """What was found, without texts of articles: OpenGraph first, and as much as fits."""
+    og = {name: value for name, value in found.metas.items() if _OPEN_GRAPH.match(name)}
+    left = DATA_BYTES - 64  # for the names of the parts
+    kept: dict[str, Any] = {"og": {}, "meta": {}, "json-ld": []}
+    for part, pairs in (("og", og), ("meta", {name: found.metas[name] for name in found.metas.keys() - og.keys()})):
+        for name in sorted(pairs):
+            left -= len(orjson.dumps({name: pairs[name]}))
+            if left >= 0:
+                kept[part][name] = pairs[name]
+    for thing in found.things:
+        bare = {} if "@graph" in thing else _without_bodies(thing, 0)
+        left -= len(orjson.dumps(bare)) + 1
+        if bare and left >= 0:
+            kept["json-ld"].append(bare)
+    made = {name: value for name, value in kept.items() if value}
+    if left < 0:
+        made["cut"] = True
+    return made or None
+
+
+def _without_bodies(thing: object, depth: int) -> object:
+    if isinstance(thing, dict):
+        if depth > 8:
+            return {}
+        return {
+            scalar(str(name)[:100]): _without_bodies(value, depth + 1)
+            for name, value in thing.items()
+            if str(name).lower() not in _BODIES
+        }
+    if isinstance(thing, list):
+        return [_without_bodies(each, depth + 1) for each in thing[:100]] if depth <= 8 else []
+    return scalar(thing[:_VALUE_CHARS]) if isinstance(thing, str) else thing

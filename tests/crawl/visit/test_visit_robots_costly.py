@@ -1,0 +1,65 @@
+"""A robots.txt of many stars in a visit: links that are too much work are left to the gate, which says so."""
+
+from app.admin.robots_check import check
+from app.crawl.state.worker import Worker
+from app.model import Budgets, Cause
+from tests.crawl.loop import run, start
+from tests.crawl.visit.robots_states import expire
+from tests.crawl.web import Site, Web, html
+from tests.store.rows import sql
+
+COSTLY = "User-agent: *\nDisallow: /no\n" + "\n".join(
+    f"Disallow: /{'*a' * x}{'*b' * y}*z" for x in range(1, 60) for y in range(1, 60)
+)
+LINKS = [f"/z{'ab' * 900}{number}" for number in range(4)]
+
+
+def costly_site(web: Web) -> Site:
+    site = web.site()
+    site.robots = COSTLY
+    site.pages["/"] = html(*LINKS, "/yes", "/no/1")
+    site.pages |= {link: html() for link in [*LINKS, "/yes"]}
+    return site
+
+
+def causes(worker: Worker) -> dict[str, str | None]:
+    return {
+        row["url"]: row["cause"] for row in sql(worker.engine, "SELECT url, cause FROM urls WHERE state = 'refused'")
+    }
+
+
+def test_links_that_are_too_costly_are_refused_as_such_by_the_gate(worker: Worker, web: Web) -> None:
+    site = costly_site(web)
+    start(worker, site.url())
+    run(worker)
+    assert site.pages_asked == ["/", "/yes"]
+    assert causes(worker) == {site.url("/no/1"): Cause.ROBOTS} | {site.url(link): Cause.TOO_COSTLY for link in LINKS}
+    ruling = check(worker.engine, worker.settings, site.url(LINKS[0]))
+    assert (ruling.allowed, ruling.is_too_costly, ruling.rule) == (False, True, None)
+    assert "too_costly" in ruling.sentence()
+
+
+def test_they_are_queued_again_when_the_file_changes(worker: Worker, web: Web) -> None:
+    site = costly_site(web)
+    start(worker, site.url())
+    run(worker)
+    site.robots = "User-agent: *\nDisallow: /no"
+    expire(worker)
+    start(worker, site.url("/later"), name="wakes the host")
+    sql(worker.engine, "UPDATE crawls SET state = 'active', finished_at = NULL")
+    run(worker)
+    assert sorted(set(site.pages_asked)) == sorted(["/", "/yes", "/later", *LINKS])
+    assert causes(worker) == {site.url("/no/1"): Cause.ROBOTS}
+
+
+def test_links_from_another_host_are_queued_and_left_to_their_gate(worker: Worker, web: Web) -> None:
+    there, here = costly_site(web), web.site()
+    there.pages["/"] = html()
+    here.pages["/"] = html(*(there.url(link) for link in [*LINKS, "/no/2"]))
+    start(worker, there.url(), name="first", scope="any")
+    run(worker)  # its robots.txt is known now
+    start(worker, here.url(), name="second", scope="any", budgets=Budgets(max_pages=1))
+    run(worker)
+    found = sql(worker.engine, "SELECT state, cause FROM urls WHERE url = :url", url=there.url(LINKS[0]))
+    assert [row["state"] for row in found] == ["queued"]
+    assert causes(worker) == {there.url("/no/2"): Cause.ROBOTS}

@@ -1,0 +1,136 @@
+"""What is malformed and browsers show is read; after it, no octet of its connection is another answer's."""
+
+import gzip
+import sys
+import zlib
+
+import brotli
+import pytest
+
+from app.model.fetch import Failure, Request
+from tests.net.broken import answered
+from tests.net.hostile import Behaviour, HostileServer, Peer, once, page, raw
+from tests.net.senders import Replying
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+PLAIN = b"<p>polite crawler</p>" * 500
+OK = b"HTTP/1.1 200 OK\n"
+CHUNKS = b"5\r\nhello\r\n0\r\n\r\n"
+FORGED = raw(OK + b"Content-Length: 6", b"forged")
+
+
+def of_length(length: int, coding: bytes, body: bytes) -> bytes:
+    return raw(OK + b"Content-Length: %d\nContent-Encoding: %b" % (length, coding), body)
+
+
+def kept_open(answer: bytes) -> Behaviour:
+    def behaviour(peer: Peer) -> None:
+        peer.send(answer)
+        peer.hang()
+
+    return behaviour
+
+
+def reset_after(answer: bytes) -> Behaviour:
+    def behaviour(peer: Peer) -> None:
+        peer.send(answer)
+        peer.reset()
+
+    return behaviour
+
+
+# name, answer, content
+FRAMED: list[tuple[str, bytes, bytes]] = [
+    ("chunked twice", raw(OK + b"Transfer-Encoding: chunked, chunked", CHUNKS), b"hello"),
+    ("chunked in two fields", raw(OK + b"Transfer-Encoding: chunked\ntransfer-encoding: Chunked", CHUNKS), b"hello"),
+    ("identity and chunked", raw(OK + b"Transfer-Encoding: identity, chunked", CHUNKS), b"hello"),
+    ("both framings", raw(OK + b"Transfer-Encoding: chunked\nContent-Length: 3", CHUNKS), b"hello"),
+    ("identity and a length", raw(OK + b"Transfer-Encoding: identity\nContent-Length: 5", b"hello"), b"hello"),
+    ("a length twice", raw(OK + b"Content-Length: 5, 5\nContent-Length: 5", b"hello"), b"hello"),
+    ("no colon", raw(OK + b"Set-Cookie\nContent-Length: 5", b"hello"), b"hello"),
+    ("a blank in a name", raw(OK + b"X Cache: hit\nContent-Length: 5", b"hello"), b"hello"),
+    ("a blank before the colon", raw(OK + b"Content-Length : 5", b"hello"), b"hello"),
+    ("no name", raw(OK + b": x\nContent-Length: 5", b"hello"), b"hello"),
+    ("a folded line", raw(OK + b"X-A: b\n c\nContent-Length: 5", b"hello"), b"hello"),
+    ("a folded first line", raw(OK + b" X-A: b\nContent-Length: 5", b"hello"), b"hello"),
+    ("a NUL in a value", raw(OK + b"X-A: b\0c\nContent-Length: 5", b"hello"), b"hello"),
+    ("padding after a stream", page(gzip.compress(PLAIN) + bytes(9), b"Content-Encoding: gzip"), PLAIN),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("answer", "content"), [row[1:] for row in FRAMED], ids=[row[0] for row in FRAMED])
+def test_it_is_read_and_nothing_after_it(site: HostileServer, sender: Replying, answer: bytes, content: bytes) -> None:
+    reply = answered(site, sender, answer + FORGED)
+    assert (reply.status, reply.failure, reply.body) == (200, None, content), reply.detail
+    assert answered(site, sender, page(b"next")).body == b"next"
+    assert site.connections == 2
+
+
+def test_a_head_is_bounded_in_octets(site: HostileServer, sender: Replying) -> None:
+    many = b"".join(b"\nX-%d: %b" % (nth, b"y" * 30) for nth in range(5000))
+    assert answered(site, sender, raw(OK + b"Content-Length: 5" + many, b"hello")).body == b"hello"
+    folded = b"\nX-Long: a" + b"\n b" * 60_000
+    reply = answered(site, sender, raw(OK + b"Content-Length: 5" + folded, b"hello"))
+    assert (reply.body, len(reply.headers["x-long"])) == (b"hello", 1 + 2 * 60_000)
+
+
+# Content-Encoding, a stream
+STREAMS = [
+    (b"gzip", gzip.compress(PLAIN)),
+    (b"deflate", zlib.compress(PLAIN)),
+    (b"br", brotli.compress(PLAIN)),
+    (b"zstd", zstd.compress(PLAIN)),
+    (b"gzip, br", brotli.compress(gzip.compress(PLAIN))),
+]
+
+
+@pytest.mark.parametrize(("coding", "stream"), STREAMS)
+@pytest.mark.parametrize("ends", [once, reset_after, kept_open])
+def test_the_length_before_packing(
+    site: HostileServer, sender: Replying, coding: bytes, stream: bytes, ends: object
+) -> None:
+    """The end of the connection is not waited for."""
+    answer = of_length(len(PLAIN), coding, stream)
+    reply = answered(site, sender, ends(answer))  # type: ignore[operator]
+    assert (reply.failure, reply.body, reply.wire_bytes) == (None, PLAIN, len(stream)), reply.detail
+    assert answered(site, sender, page(b"next")).body == b"next"
+    assert site.connections == 2
+
+
+@pytest.mark.parametrize(("coding", "stream"), STREAMS)
+@pytest.mark.parametrize("more", [1, 7, 100_000])
+def test_another_length_than_the_streams(
+    site: HostileServer, sender: Replying, coding: bytes, stream: bytes, more: int
+) -> None:
+    reply = answered(site, sender, once(of_length(len(stream) + more, coding, stream)))
+    assert (reply.failure, reply.body) == (None, PLAIN), reply.detail
+
+
+TWO = gzip.compress(PLAIN[:99]) + gzip.compress(PLAIN[99:])
+# name, answer: none of them proves its length wrong
+SHORT: list[tuple[str, bytes]] = [
+    ("without a coding", raw(OK + b"Content-Length: 20", PLAIN[:10])),
+    ("within the stream", of_length(len(PLAIN), b"gzip", gzip.compress(PLAIN)[:-1])),
+    ("within the inner stream", of_length(len(PLAIN), b"gzip, br", brotli.compress(gzip.compress(PLAIN)[:-1]))),
+    ("within the outer stream", of_length(len(PLAIN), b"gzip, br", brotli.compress(gzip.compress(PLAIN))[:-1])),
+    ("before a third member", of_length(len(TWO) + 50, b"gzip", TWO)),
+    ("before the first octet", of_length(len(PLAIN), b"gzip", b"")),
+    ("without the last chunk", raw(OK + b"Transfer-Encoding: chunked\nContent-Encoding: gzip",
+                                   b"%x\r\n%b\r\n" % (len(TWO), TWO))),
+    ("a length shorter than the stream", of_length(20, b"gzip", gzip.compress(PLAIN))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("answer", [row[1] for row in SHORT], ids=[row[0] for row in SHORT])
+def test_a_body_shorter_than_its_framing_is_cut(site: HostileServer, sender: Replying, answer: bytes) -> None:
+    assert answered(site, sender, once(answer)).failure is Failure.CUT
+
+
+def test_so_is_a_plain_one_that_is_waited_for(site: HostileServer, sender: Replying) -> None:
+    site.answers["/"] = kept_open(raw(OK + b"Content-Length: 20", b"half"))
+    reply = sender.send(Request(url=site.url("/"), deadline_s=0.4))
+    assert (reply.failure, reply.body) == (Failure.TIMEOUT, b"half")

@@ -1,0 +1,162 @@
+"""The work of judging many links by one robots.txt (promise R10): bounded for a page, and never a disallow."""
+
+import random
+import string
+from collections.abc import Iterator
+from itertools import count, islice, product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.model import Url
+from app.policy.robots import MAX_BYTES, Verdict, parse
+from app.policy.robots_match import _FEW, MAX_STEPS, SETTLE_STEPS, TOO_COSTLY, Rule, Ruleset, Work, normal
+from app.policy.robots_text import read
+from app.policy.url import Canon
+from tests.examples import examples
+from tests.policy.robots_rows import US
+
+LETTERS = string.ascii_lowercase
+
+
+def file(lines: Iterator[str]) -> bytes:
+    """As many of the lines as a file may have octets."""
+    return ("User-agent: *\n" + "\n".join(islice(lines, 60_000))).encode()[: MAX_BYTES + 1]
+
+
+def letters(parts: int) -> Iterator[str]:
+    rng = random.Random(parts)
+    while True:
+        yield "Disallow: /" + "".join("*" + rng.choice(LETTERS) for _ in range(parts))
+
+
+SHAPES = {
+    "one letter, a number": file("Disallow: /" + "*a" * 30 + f"{n:06}" for n in count()),
+    "one letter, a number in the middle": file(f"Disallow: /*a*{n:06}" + "*a" * 30 for n in count()),
+    "two letters": file("Disallow: /" + "*a*b" * (n % 400 + 1) + "*c" for n in count()),
+    "shared beginnings": file("Disallow: /" + "*a" * x + "*b" * y + "*z" for x in range(1, 300) for y in range(1, 300)),
+    "shared ends": file("Disallow: /" + "*z" * (n % 50 + 1) + "*a*b" * 100 + "*q" for n in count()),
+    "few letters, $": file("Disallow: /" + "".join("*" + c for c in each) + "$" for each in product("abcd", repeat=8)),
+    "alternating": file(f"{('Allow', 'Disallow')[n % 2]}: /{'*a*b' * (n % 200 + 1)}*c" for n in count()),
+    "stars at the end": file("Disallow: /" + "*a" * (n % 100 + 1) + "*b*" for n in count()),
+    "escaped slashes": file("Disallow: /*%2Fa" + "*%2F" * (n % 60) for n in count()),
+    "prefixes in each other": file(f"Disallow: /{'a' * n}" for n in range(1, 999)),
+    **{f"{parts} of any letters": file(letters(parts)) for parts in (20, 900)},
+}
+TARGETS = [
+    "/" + "a" * 2_000,
+    "/" + "a" * 900 + "b",
+    "/" + "ab" * 900 + "c",
+    "/" + LETTERS * 75,
+    "/" + "".join(random.Random(1).choices(LETTERS, k=2_000)),
+    "/" + "abcd" * 400 + "a/z",
+    "/" + "%2Fa" * 500,
+    "/shop/item-12345.html?page=2",
+]
+
+
+def page(targets: list[str], links: int) -> list[Url]:
+    """The links of a page: the targets in turn, each with a number."""
+    canon = Canon()
+    found = [canon.canonicalise(f"http://h.test{targets[n % len(targets)]}{n:05}") for n in range(links)]
+    return [url for url in found if isinstance(url, Url)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_decision_is_bounded_and_so_is_a_page(shape: str) -> None:
+    body = SHAPES[shape]
+    ruleset = Ruleset(read(body, US).group.rules)
+    robots, work = parse(body, US), Work(SETTLE_STEPS // 40)
+    for target, (url,) in ((target, page_of([target])) for target in TARGETS):
+        rule, steps = ruleset.find(normal(target.encode()))
+        assert steps <= 1.2 * MAX_STEPS
+        if rule is not TOO_COSTLY:
+            is_allowed = rule is None or rule.allow
+            assert robots.verdict(url, Work()) is (Verdict.ALLOWED if is_allowed else Verdict.DISALLOWED)
+    verdicts = [robots.verdict(url, work) for url in page(TARGETS, 150)]
+    assert work.left > -0.2 * MAX_STEPS
+    assert Verdict.TOO_COSTLY not in verdicts or work.left < MAX_STEPS
+
+
+@pytest.mark.parametrize("shape", ["one letter, a number", "one letter, a number in the middle", "shared ends"])
+def test_patterns_that_demand_what_no_link_has_cost_the_links_length(shape: str) -> None:
+    """A page of links as long as ours may be is judged whole: some 50 steps for each of their octets."""
+    robots, work = parse(SHAPES[shape], US), Work(1_000 * 60 * 2_100)
+    assert {robots.verdict(url, work) for url in page(["/" + "a" * 2_000], 1_000)} == {Verdict.ALLOWED}
+
+
+ORDINARY = {
+    "parameters": (lambda n: f"Disallow: /*?param{n}=", lambda n: f"/shop/item-{n}.html?param{n}=1"),
+    "folders": (lambda n: f"Disallow: /*/private-{n}/", lambda n: f"/team/private-{n}/notes"),
+    "below a folder": (lambda n: f"Disallow: /section{n}/*/print", lambda n: f"/section{n}/deep/print"),
+    "endings": (lambda n: f"Disallow: /*-{n}.php$", lambda n: f"/a-{n}.php"),
+    "several stars": (lambda n: f"Disallow: /user*edit*tab{n}*", lambda n: f"/user/7/edit?x=1&tab{n}"),
+    "prefixes": (lambda n: f"Disallow: /folder{n}", lambda n: f"/folder{n}/page"),
+    "escaped": (lambda n: f"Disallow: /*%2Fback{n}", lambda n: f"/go%2Fback{n}"),
+}
+
+
+@pytest.mark.parametrize("kind", ORDINARY)
+def test_a_large_ordinary_file_and_20_000_links_lose_none(kind: str) -> None:
+    """500 KiB of rules; every second link is forbidden by one of them, every other one by none."""
+    rule, link = ORDINARY[kind]
+    body = file(rule(n) for n in count(1))
+    robots, work = parse(body, US), Work()
+    assert len(body) > MAX_BYTES
+    forbidden = page_of([link(n) for n in range(1, 10_001)])
+    free = page_of([f"/news/2026/{n:05}/a-headline-of-some-words?page={n % 7}" for n in range(10_000)])
+    assert {robots.verdict(url, work) for url in forbidden} == {Verdict.DISALLOWED}
+    assert {robots.verdict(url, work) for url in free} == {Verdict.ALLOWED}
+
+
+def page_of(targets: list[str]) -> list[Url]:
+    canon = Canon()
+    return [url for target in targets if isinstance(url := canon.canonicalise(f"http://h.test{target}"), Url)]
+
+
+def test_past_the_budget_nobody_knows_and_no_work_is_done() -> None:
+    robots, work = parse(b"User-agent: *\nDisallow: /", US), Work(0)
+    (url,) = page_of(["/a"])
+    assert robots.verdict(url, work) is Verdict.TOO_COSTLY
+    assert work.left == 0
+    assert robots.verdict(url, Work()) is Verdict.DISALLOWED
+
+
+def test_robots_txt_itself_is_allowed_at_any_cost() -> None:
+    (url,) = page_of(["/robots.txt"])
+    assert parse(b"User-agent: *\nDisallow: /", US).verdict(url, Work(0)) is Verdict.ALLOWED
+
+
+def test_both_forms_of_a_link_are_judged_within_one_budget() -> None:
+    robots = parse(b"User-agent: *\nDisallow: /*utm_source", US)
+    (url,) = page_of(["/a?utm_source=x"])
+    assert (url.target, url.linked) == ("/a", "/a?utm_source=x")
+    assert robots.verdict(url, Work()) is Verdict.DISALLOWED
+
+
+# Decoys make a file large enough that its patterns are looked up by their octets.
+DECOYS = [Rule(allow=True, pattern=f"/*decoy{n}*zz{n}".encode(), line=None) for n in range(_FEW + 1)]
+pieces = st.sampled_from(["a", "b", "/", "abc", "aabbc", "c/ab?a", "%2F", "a%2Fb", "%3F", "?", "abcdefgh"])
+patterns = st.lists(pieces, min_size=1, max_size=5).map(lambda each: "/" + "*".join(each))
+targets = st.lists(pieces, max_size=8).map(lambda each: "/" + "".join(each))
+
+
+@settings(max_examples=examples(500), deadline=None)
+@given(st.lists(st.tuples(st.booleans(), patterns, st.sampled_from(["", "*", "$"])), max_size=8), targets)
+def test_patterns_looked_up_by_octets_decide_as_patterns_tried_in_turn(
+    written: list[tuple[bool, str, str]], target: str
+) -> None:
+    rules = [Rule(allow=a, pattern=(p + end).encode(), line=n) for n, (a, p, end) in enumerate(written, start=1)]
+    octets = normal(target.encode())
+    assert Ruleset([*rules, *DECOYS]).find(octets)[0] == Ruleset(rules).find(octets)[0]
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(st.lists(st.text(alphabet="ab/", max_size=6), max_size=12), st.text(alphabet="ab/", max_size=8))
+def test_the_longest_prefix_is_found(heads: list[str], rest: str) -> None:
+    rules = [Rule(allow=True, pattern=f"/{head}".encode(), line=n) for n, head in enumerate(heads, start=1)]
+    target = f"/{rest}"
+    found = Ruleset(rules).find(target.encode())[0]
+    longest = max((f"/{head}" for head in heads if target.startswith(f"/{head}")), key=len, default=None)
+    assert (found and found.pattern.decode()) == longest
