@@ -6,11 +6,9 @@ FROM ${BASE} AS build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 RUN python -m venv --without-pip /opt/tiptoe
 WORKDIR /srv/tiptoe
-COPY pyproject.toml ./
-# Dependencies alone, so that a change of the code does not install them again.
-RUN python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")' \
-        > /tmp/dependencies \
-    && pip --python /opt/tiptoe install -r /tmp/dependencies
+COPY lock-run.txt ./
+# Dependencies alone, so that a change of the code does not install them again; each file by its hash.
+RUN pip --python /opt/tiptoe install --require-hashes -r lock-run.txt
 COPY . .
 # Installed in place: alembic.ini and migrations/ are found beside the package. Compiled here, for nobody can write it
 # later; readable, whatever the umask of the checkout was.

@@ -8,8 +8,9 @@ SHELL := /bin/sh
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP = $(BIN)/python -m pip install -qq --disable-pip-version-check --no-input
 .DEFAULT_GOAL := help
-.PHONY: help crawl demo test gate check coverage faults-quick faults bench soak fuzz mutants screens docs venv clean
+.PHONY: help crawl demo test gate check coverage faults-quick faults bench soak fuzz mutants screens docs venv lock clean
 
 # Each argument in single quotes: URLs are full of & and ?.
 quoted = '$(subst ','\'',$(1))'
@@ -84,12 +85,33 @@ venv: $(VENV)/dev.stamp ## make .venv with everything for work on Tiptoe
 clean: ## remove .venv and caches (not .tiptoe, where the crawls are)
 	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .site .coverage .coverage.* *.egg-info build dist
 
-$(VENV)/local.stamp: EXTRAS := local,text,extract,parquet
+# All that is installed, with its hashes: lock.txt for work on Tiptoe, lock-run.txt to crawl. Elsewhere than on what they
+# cover the ranges of pyproject.toml hold; on it nothing else than what they name is installed.
+RUN_EXTRAS := local,text,extract,parquet
+$(VENV)/local.stamp: LOCK := lock-run.txt
+$(VENV)/dev.stamp $(VENV)/bench.stamp: LOCK := lock.txt
+COVERED := import sys; v = sys.version_info[:2]; \
+	sys.exit(not (sys.implementation.name == "cpython" and (3, 11) <= v <= (3, 14) and sys.platform in ("linux", "darwin")))
+comma := ,
+
+lock: | $(BIN)/python ## write lock.txt and lock-run.txt anew, from the ranges of pyproject.toml
+	@$(PIP) 'uv>=0.9' >&2
+	@for to in "lock.txt --extra dev" lock-run.txt; do set -- $$to; file=$$1; shift; \
+		$(BIN)/uv pip compile pyproject.toml $(foreach each,$(subst $(comma), ,$(RUN_EXTRAS)),--extra $(each)) "$$@" \
+			--universal --python-version 3.11 --upgrade --generate-hashes --no-annotate --no-emit-index-url \
+			--no-emit-find-links --custom-compile-command "make lock" --quiet -o "$$file" || exit 1; done
+
+$(VENV)/local.stamp: EXTRAS := $(RUN_EXTRAS)
 $(VENV)/dev.stamp: EXTRAS := local,dev
 $(VENV)/bench.stamp: EXTRAS := local,dev,bench
-$(VENV)/local.stamp $(VENV)/dev.stamp $(VENV)/bench.stamp: pyproject.toml | $(BIN)/python
+$(VENV)/local.stamp $(VENV)/dev.stamp $(VENV)/bench.stamp: pyproject.toml lock.txt lock-run.txt | $(BIN)/python
 	@echo "installing Tiptoe ($(EXTRAS)) into $(VENV), once" >&2
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-input -e '.[$(EXTRAS)]' >&2
+	@if $(BIN)/python -c '$(COVERED)'; then \
+		$(PIP) --require-hashes -r $(LOCK) >&2 && $(PIP) $(if $(findstring bench,$(EXTRAS)),,--no-deps) -e '.[$(EXTRAS)]' >&2; \
+	else \
+		echo "$(LOCK) does not cover this platform: installing by the ranges of pyproject.toml" >&2; \
+		$(PIP) -e '.[$(EXTRAS)]' >&2; \
+	fi
 	@touch $@ $(VENV)/local.stamp $(if $(findstring dev,$(EXTRAS)),$(VENV)/dev.stamp)
 
 $(BIN)/python:

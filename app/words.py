@@ -13,6 +13,8 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 # C0 but tab and line feed, DEL, C1, line and paragraph separators, bidi controls (UAX #9, 2), lone surrogates.
 _STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+# owasp.org, CSV injection: the first characters of a formula, in their full-width forms too.
+_RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\t", "＝", "＋", "－", "＠")
 NAMES_TOLD = 10
 _PASSWORDS = frozenset({"password", "sslpassword", "pass"})
 
@@ -78,6 +80,11 @@ def replace_unprintable() -> None:
 def escaped(document: str) -> str:
     """A JSON document with such characters as \\uXXXX: a parser restores them, a terminal never sees them."""
     return _STEERS.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
+
+
+def inert(cell: str) -> str:
+    """A cell of CSV with a ' before it where a spreadsheet would run it as a formula."""
+    return f"'{cell}" if cell.lstrip(" \r\n").startswith(_RUN_BY_SPREADSHEETS) else cell
 
 
 def without_password(url: str) -> str:

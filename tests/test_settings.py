@@ -86,3 +86,18 @@ def test_a_constant_is_no_setting_and_tests_shorten_it_by_a_name_of_its_own(
 
 def test_there_are_at_most_64_settings() -> None:
     assert len(set(Settings.model_fields) - set(Constants.model_fields)) <= 64
+
+
+# setting, a value that is taken, and one that is too long by an octet
+NAMES = [
+    ("pinned_queues", "q" * 255, "q" * 256),
+    ("pinned_queues", "й" * 127, "й" * 128),
+    ("product_token", "T" * 100, "T" * 101),
+]
+
+
+@pytest.mark.parametrize(("name", "fits", "too_long"), NAMES)
+def test_names_are_bounded_in_octets(name: str, fits: str, too_long: str) -> None:
+    load(**{name: fits})
+    with pytest.raises(InputError, match=f"TIPTOE_{name.upper()}="):
+        load(**{name: too_long})

@@ -21,14 +21,15 @@ from app.store.crawls import Crawl
 from app.store.url_rows import RoundLot
 from app.words import none_of
 
+NAME_BYTES_MOST = 100
 _USUAL = CrawlSpec()
 
 
 def create(engine: Engine, name: str, spec: CrawlSpec = _USUAL) -> Crawl:
     """Create a crawl, active, without seeds. Raises InputError: the name is taken, or the specification cannot work."""
     crawl_spec.check(spec)
-    if not name or len(name) > 100 or not name.isprintable():
-        raise InputError(f"crawl name {name!r}", "use 1 to 100 printable characters")
+    if not name or not name.isprintable() or len(name.encode()) > NAME_BYTES_MOST:
+        raise InputError(f"crawl name {name!r}", f"use printable characters, 1 to {NAME_BYTES_MOST} octets in UTF-8")
     with db.transaction(engine) as tx:
         made = crawls.create(tx, name=name, spec=spec)
         if made is None:

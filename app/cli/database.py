@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class May(IntEnum):
-    """What a command may do to the schema, and to a home that is not there; each may do what those before it may."""
+    """Rights of a command on the schema, and on a home that is not there. Each has those before it, too."""
 
     LOOK = 0  # at a schema of any version
     READ = 1
@@ -71,7 +71,7 @@ def check_schema(
     if is_ours and found is not None and (n := migrate.others(engine)):
         from app.words import counted
 
-        remedy = f"; {counted(n, 'session')} of other commands use it: end them first"
+        remedy = f"; other commands have {counted(n, 'session')} on it: end them first"
         raise OtherSchema(f"Postgres at {db.place(engine)}", migrate.otherwise(found) + remedy)
     migrate.upgrade(url)
     tell(f"database schema: {found or 'none'} → {head}" if found != head else "database views: updated")

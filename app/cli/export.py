@@ -38,6 +38,10 @@ Form = Annotated[
     ),
 ]
 PartRows = Annotated[int | None, typer.Option(metavar="N", help="Rows of a part, in a folder.", show_default="250,000")]
+Spreadsheet = Annotated[
+    bool,
+    typer.Option("--spreadsheet", help="With csv: put a ' before cells that a spreadsheet would run as a formula."),
+]
 Columns = Annotated[
     str | None,
     typer.Option(
@@ -66,6 +70,7 @@ class _Destination:
     to: str
     form: str | None
     part_rows: int | None
+    spreadsheet: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +80,8 @@ class _Choice:
     since: str | None
 
 
-def _place(to: To, form: Form = None, part_rows: PartRows = None) -> _Destination:
-    return _Destination(to=to, form=form, part_rows=part_rows)
+def _place(to: To, form: Form = None, part_rows: PartRows = None, spreadsheet: Spreadsheet = False) -> _Destination:
+    return _Destination(to=to, form=form, part_rows=part_rows, spreadsheet=spreadsheet)
 
 
 def _choice(columns: Columns = None, where: Where = None, since: Since = None) -> _Choice:
@@ -105,6 +110,7 @@ def export(
         columns=choice.columns,
         where=choice.where,
         since=choice.since,
+        spreadsheet=place.spreadsheet,
         part_rows=PART_ROWS if place.part_rows is None else place.part_rows,
     )
     began = time.monotonic()

@@ -12,10 +12,9 @@ import typer
 
 from app.cli.database import May, check_schema, open_database
 from app.cli.out import AsJson, answer, as_json_text, done, plain, say, table
+from app.words import inert
 
 MOST_ROWS = 10_000
-# owasp.org, CSV injection: the first characters of a formula, in their full-width forms too.
-RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\t", "＝", "＋", "－", "＠")
 
 db_app = typer.Typer(no_args_is_help=True, help="The database's schema.")
 
@@ -122,7 +121,7 @@ def _csv_cell(value: object, spreadsheet: bool) -> object:
     if not isinstance(simple, str):
         return simple
     text = simple.replace("\r\n", "\n").replace("\r", "\n")
-    return f"'{text}" if spreadsheet and text.lstrip(" \n").startswith(RUN_BY_SPREADSHEETS) else text
+    return inert(text) if spreadsheet else text
 
 
 def _table(columns: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:

@@ -39,7 +39,7 @@ class Settings(SettingGroups, FromEnvironment):
     # Who we are: for everyone who crawls public sites
     product_token: str = Field(
         "Tiptoe",
-        pattern=r"^[A-Za-z_-]+$",
+        pattern=r"^[A-Za-z_-]{1,100}$",
         description="Name matched in robots.txt and sent in User-Agent (RFC 9309 2.2.1: letters, _ and -).",
     )
     contact: str | None = Field(
@@ -200,7 +200,7 @@ class Settings(SettingGroups, FromEnvironment):
     queues: int = Field(
         32, ge=1, le=250, description="Number of host queues, host-00 and up. Changing it re-maps hosts."
     )
-    pinned_queues: Words = Field(
+    pinned_queues: Annotated[Words, AfterValidator(values.queues)] = Field(
         (), description="Further queues that hosts can be pinned to; a plain worker serves them too."
     )
     single_active_consumer: bool = Field(

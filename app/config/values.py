@@ -24,6 +24,7 @@ MAY_BE_EMPTY = (
     "frontier_max_per_crawl",
     "frontier_max",
 )
+QUEUE_BYTES_MOST = 255
 GAP_LEAST_S = 0.01  # what a machine under load keeps between two requests
 
 
@@ -67,6 +68,16 @@ def gap(seconds: float) -> float:
             f"{seconds:g} s is a shorter gap than clocks can keep; write at least {GAP_LEAST_S:g}, or 0 for no budget"
         )
     return seconds
+
+
+def queues(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Check names of queues: AMQP has them in at most 255 octets (0-9-1, 4.2.5.3)."""
+    for name in names:
+        if not name.isprintable() or len(name.encode()) > QUEUE_BYTES_MOST:
+            raise ValueError(
+                f"{name!r} is no name of a queue; use printable characters, at most {QUEUE_BYTES_MOST} octets"
+            )
+    return names
 
 
 def fronts(values: tuple[str, ...]) -> tuple[str, ...]:

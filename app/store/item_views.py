@@ -3,7 +3,6 @@
 With a model the columns have its types. Without one they are text, since nothing says that a field keeps its type.
 """
 
-import re
 from collections.abc import Mapping
 from typing import cast
 
@@ -20,7 +19,7 @@ _sql = db.queries("item_views")
 _log = structlog.get_logger()
 COLUMNS_MOST = 200  # a handler that makes field names of its data has no view of them
 FIRST = ("_crawl", "_url", "_n", "_version", "_stale", "_extracted_at", "_item")  # no field of an item hides them
-_FIELD = re.compile(r"[^\x00]{1,60}")
+_FIELD_BYTES_MOST = 63  # NAMEDATALEN - 1: Postgres cuts a longer name, and two cut ones would be one column
 _TYPES = frozenset({"text", "bigint", "double precision", "boolean", "numeric", "timestamptz", "date", "jsonb"})
 
 
@@ -49,7 +48,7 @@ def widen(engine: Engine, handler: str, fields: Mapping[str, str | None]) -> lis
                 _log.warning("items.no_view", handler=handler, error=f"{name_of(handler)} is a view of your own")
                 return []
             there = {*before, *FIRST}
-            new = {name: kind for name, kind in fields.items() if name not in there and _FIELD.fullmatch(name)}
+            new = {name: kind for name, kind in fields.items() if name not in there and _may_be_column(name)}
             if before and not new and tx.execute(_sql["is_current"], {"view": name_of(handler)}).scalar_one():
                 return list(before)
             known = {name: kind for name, kind in before.items() if name not in FIRST}
@@ -58,6 +57,10 @@ def widen(engine: Engine, handler: str, fields: Mapping[str, str | None]) -> lis
     except (TiptoeError, DBAPIError, psycopg.Error) as error:
         _log.warning("items.no_view", handler=handler, error=str(error))
         return []
+
+
+def _may_be_column(field: str) -> bool:
+    return "\x00" not in field and 0 < len(field.encode("utf-8", "replace")) <= _FIELD_BYTES_MOST
 
 
 def _create(tx: Connection, handler: str, known: Mapping[str, str], new: Mapping[str, str | None]) -> None:

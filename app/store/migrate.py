@@ -54,15 +54,17 @@ def require(engine: Engine, *, with_views: bool = True) -> None:
         role = connection.execute(text("SELECT current_user WHERE current_schema() IS NULL")).scalar_one_or_none()
     if role is not None:
         remedy = f"the role {role} sees no schema; run as the owner: GRANT USAGE, CREATE ON SCHEMA public TO {role}"
-    elif is_ours:
-        remedy = f"the views of its schema {found} are another Tiptoe's; run `tiptoe db upgrade`"
     else:
         remedy = otherwise(found)
     raise OtherSchema(f"Postgres at {db.place(engine)}", remedy)
 
 
 def otherwise(found: str | None) -> str:
-    """What is wrong with a schema of another revision than the head, and what to do."""
+    """The line about a schema that is not this Tiptoe's: what was found, what is wanted, what to do.
+
+    found: its revision; of the head, its views are others"""
+    if found == revisions()[-1]:
+        return f"the views of its schema {found} are another Tiptoe's; run `tiptoe db upgrade`"
     wants = f"and this Tiptoe wants {revisions()[-1]}"
     if found is None:
         return f"it has no schema yet, {wants}; run `tiptoe crawl URL…`, or `tiptoe db upgrade` for an empty one"

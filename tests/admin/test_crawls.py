@@ -31,10 +31,15 @@ def test_a_crawl_that_cannot_work_is_not_made(worker: Worker) -> None:
     assert one(worker.engine, "SELECT count(*) FROM crawls") == 0
 
 
-@pytest.mark.parametrize("name", ["", "x" * 101, "a\nb", "a\x00b"])
-def test_a_name_is_printable(worker: Worker, name: str) -> None:
+@pytest.mark.parametrize("name", ["", "x" * 101, "й" * 51, "魚" * 34, "a\nb", "a\x00b", "\udcff"])
+def test_a_name_is_printable_and_bounded_in_octets(worker: Worker, name: str) -> None:
     with pytest.raises(InputError, match="crawl name"):
         crawls.create(worker.engine, name)
+
+
+@pytest.mark.parametrize("name", ["x" * 100, "й" * 50, "魚" * 33])
+def test_a_name_may_be_in_any_language(worker: Worker, name: str) -> None:
+    assert crawls.create(worker.engine, name).name == name
 
 
 def test_names_are_taken_once_and_unknown_ones_named(worker: Worker) -> None:

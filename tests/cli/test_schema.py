@@ -69,7 +69,7 @@ def test_an_embedded_one_is_upgraded_while_nobody_else_uses_it(make_database: Ca
     engine, said = db.connect(url), list[str]()
     with psycopg.connect(url, autocommit=True) as other:
         other.execute("COMMENT ON TABLE alembic_version IS 'views of another Tiptoe'")
-        with pytest.raises(OtherSchema, match="1 session of other commands use it: end them first"):
+        with pytest.raises(OtherSchema, match="other commands have 1 session on it: end them first"):
             check_schema(engine, url, May.UPGRADE, is_ours=True, tell=said.append)
         with pytest.raises(OtherSchema, match=f"views of its schema {HEAD} are another Tiptoe's"):
             check_schema(engine, url, May.READ, is_ours=True, tell=said.append)

@@ -124,7 +124,7 @@ def test_behind_a_pooler_it_is_checked(database_url: str, setting: str, value: s
 
 def test_a_transaction_that_could_not_be_ordered_is_repeated(database_url: str) -> None:
     """40001, as a standby's recovery makes one, or a trigger that sets another isolation."""
-    engine, tries = db.connect(database_url), []
+    engine, tries = db.connect(database_url), list[int]()
     with psycopg.connect(database_url, autocommit=True) as other:
         other.execute("CREATE TABLE counted (n int)")
         other.execute("INSERT INTO counted VALUES (0)")

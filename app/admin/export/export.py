@@ -118,7 +118,7 @@ def _write_pages(place: ExportPlace, state: ExportState, rows: ExportRows, tell:
 
 
 def _write_file(place: ExportPlace, name: str, found: ExportPlan, batches: Iterator[list[Row]]) -> None:
-    write: Write = formats.writer(found.form)
+    write: Write = formats.writer(found.form, spreadsheet=found.spreadsheet)
     draft: Path = place.draft(name)
     try:
         write(draft, found.columns, batches)

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -13,6 +14,7 @@ import orjson
 from app.admin.export.columns import ExportColumn
 from app.admin.export.rows import Row
 from app.errors import InputError
+from app.words import inert
 
 CRLF: Final = "\r\n"
 Write = Callable[[Path, Sequence[ExportColumn], Iterator[list[Row]]], None]
@@ -44,13 +46,15 @@ def endings(form: ExportFormat, *, is_chosen: bool) -> tuple[str, ...]:
     return (form,) if is_chosen else tuple(each for each in ExportFormat if each is not ExportFormat.MARKDOWN)
 
 
-def writer(form: ExportFormat) -> Write:
-    """The function that writes a whole file of rows. Raises InputError where its library is not installed."""
+def writer(form: ExportFormat, *, spreadsheet: bool = False) -> Write:
+    """The function that writes a whole file of rows. Raises InputError where its library is not installed.
+
+    spreadsheet: as of `write_csv`"""
     match form:
         case ExportFormat.JSONL:
             return write_jsonl
         case ExportFormat.CSV:
-            return write_csv
+            return partial(write_csv, spreadsheet=spreadsheet)
         case _:
             from app.admin.export.parquet import make_write
 
@@ -66,12 +70,17 @@ def write_jsonl(path: Path, columns: Sequence[ExportColumn], batches: Iterable[l
                 file.write(line(dict(zip(names, row, strict=True))))
 
 
-def write_csv(path: Path, columns: Sequence[ExportColumn], batches: Iterable[list[Row]]) -> None:
-    """Write a header and a record a row (RFC 4180, with LF); nothing stands for a missing value."""
+def write_csv(
+    path: Path, columns: Sequence[ExportColumn], batches: Iterable[list[Row]], *, spreadsheet: bool = False
+) -> None:
+    """Write a header and a record a row (RFC 4180, with LF); nothing stands for a missing value.
+
+    spreadsheet: with a ' before each text that one would run as a formula"""
+    cell = _inert_cell if spreadsheet else _cell
     with path.open("w", encoding="utf-8", newline="") as file:
         file.writelines(_records([[column.name for column in columns]]))
         for batch in batches:
-            file.writelines(_records([[_cell(value) for value in row] for row in batch]))
+            file.writelines(_records([[cell(value) for value in row] for row in batch]))
 
 
 def _records(rows: Iterable[Sequence[object]]) -> Iterator[str]:
@@ -90,6 +99,11 @@ class _CsvFile(NamedTuple):
 def line(values: dict[str, Any]) -> bytes:
     """A row as a line of JSON."""
     return orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z)
+
+
+def _inert_cell(value: object) -> object:
+    written = _cell(value)
+    return inert(written) if isinstance(written, str) else written
 
 
 def _cell(value: object) -> object:

@@ -32,6 +32,7 @@ class ExportWish:
     where      filters, as `app.admin.export.filters` reads them
     since      rows from then on: pages by when they were fetched last; a text is read by `app.policy.moment`
     part_rows  rows of a part, in a folder
+    spreadsheet  CSV gets a ' before cells that a spreadsheet would run as a formula
     """
 
     what: str
@@ -42,6 +43,7 @@ class ExportWish:
     where: tuple[str, ...] = ()
     since: datetime | str | None = None
     part_rows: int = PART_ROWS
+    spreadsheet: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +58,7 @@ class ExportPlan:
     where: dict[str, Any]
     signature: dict[str, Any]
     part_rows: int
+    spreadsheet: bool
     next_since: str
 
     @property
@@ -69,6 +72,8 @@ def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
     kind, form = columns.kind_of(wish.what), formats.format_of(wish.form, wish.to)
     if form is ExportFormat.MARKDOWN and kind is not ExportKind.PAGES:
         raise InputError(f"--format {form}", f"is for pages; export {kind} as jsonl, csv or parquet")
+    if wish.spreadsheet and form is not ExportFormat.CSV:
+        raise InputError("--spreadsheet", f"is for csv, and this is {form}; add --format csv")
     if wish.part_rows < 1:
         raise InputError(f"--part-rows {wish.part_rows}", "is not a number of rows; use 1 or more")
     chosen = columns.choose(
@@ -105,8 +110,10 @@ def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
             "columns": [column.name for column in chosen],
             "where": sorted(wish.where),
             "since": _signed(wish.since, since),
+            **({"spreadsheet": True} if wish.spreadsheet else {}),
         },
         part_rows=wish.part_rows,
+        spreadsheet=wish.spreadsheet,
         next_since=(now - OVERLAP).isoformat(timespec="seconds"),
     )
 

@@ -222,3 +222,30 @@ def test_no_two_urls_have_one_file_and_none_leaves_the_folder(paths: list[str]) 
 
 def test_a_page_without_a_body_has_its_text() -> None:
     assert markdown.file_of({**PAGE, "markdown": None})[1].endswith("---\n\nplain\n")
+
+
+# a cell → as it is written for a spreadsheet
+CELLS = [
+    ("=HYPERLINK(A1)", "'=HYPERLINK(A1)"),
+    ("+1", "'+1"),
+    ("-cmd|' /C calc'!A0", "'-cmd|' /C calc'!A0"),
+    ("@SUM(A1)", "'@SUM(A1)"),
+    ("\t=1", "'\t=1"),
+    ("\r\n =1", "'\r\n =1"),
+    ("＝1", "'＝1"),
+    ("http://a.test/=1", "http://a.test/=1"),
+    ("", ""),
+]
+
+
+@pytest.mark.parametrize(("cell", "written"), CELLS)
+def test_cells_that_a_spreadsheet_would_run(tmp_path: Path, cell: str, written: str) -> None:
+    """Texts of sites, in any column of text; numbers are ours."""
+    rows: list[Row] = [(cell, -1, -0.5, True, AT, cell)]
+    for spreadsheet, wanted in [(True, written), (False, cell)]:
+        formats.writer(ExportFormat.CSV, spreadsheet=spreadsheet)(tmp_path / "pages.csv", COLUMNS, iter([rows]))
+        with (tmp_path / "pages.csv").open(encoding="utf-8", newline="") as file:
+            header, (url, status, seconds, _, _, item) = csv.reader(file)
+        assert header == NAMES
+        assert (url, item) == (wanted, wanted)
+        assert (status, seconds) == ("-1", "-0.5")
