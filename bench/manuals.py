@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
+from unicodedata import normalize
 
 from lxml import etree
 from markdown_it import MarkdownIt
@@ -323,7 +324,7 @@ def _shown(line: str) -> str:
 
 def _squeezed(text: str) -> str:
     """Letters and digits alone: what a writer escapes or wraps is the same."""
-    return "".join(_WORD.findall(text))
+    return "".join(_WORD.findall(normalize("NFKC", text)))  # ² is 2
 
 
 if __name__ == "__main__":

@@ -2,10 +2,15 @@
 
 It is made when asked for, never while we crawl: it takes a few milliseconds. The writing is the library's,
 html-to-markdown of the extra `text`; what is content is ours (`app.parse.html.prune`), so that Markdown and main text
-agree.
+agree. So is what the library knows no word for: formulas, exponents, definitions, languages of code, numbers of its
+lines, notes with a title. Those are marked in the tree by noncharacters of Unicode, which no page has by right, and put
+in afterwards. What a reader of CommonMark would take for markup in a sentence is escaped, no more.
 """
 
-from urllib.parse import urljoin
+import re
+from collections.abc import Iterator
+from itertools import islice
+from urllib.parse import urldefrag, urljoin
 
 from lxml import etree
 
@@ -16,15 +21,47 @@ from app.parse.html import prune, tree
 from app.parse.html.tree import Element
 from app.policy import media_type
 
-_LINKS = (("a", "href"), ("img", "src"))
+# What stands for a backslash, "<", ">", the beginning of a definition, and both ends of a formula's number.
+_ESCAPE, _LESS, _MORE, _DEFINES, _FORMULA = "\ufdd0\ufdd1\ufdd2\ufdd3\ufdd4"
+_MARKS = re.compile("[\ufdd0-\ufdef]")
+_PUT_IN = str.maketrans({_ESCAPE: "\\", _LESS: "<", _MORE: ">", _DEFINES: "", _FORMULA: ""})
+_DEFINITION = re.compile(rf"\n[> ]*\n([> ]*){_DEFINES}")
+_NUMBERED = re.compile(rf"{_FORMULA}(\d+){_FORMULA}")
+# What CommonMark would read as emphasis, code, a link, a tag or a character: https://spec.commonmark.org/0.31.2/
+_MARKUP = re.compile(r"\\(?=[`*_<&\]\\])|`|\*(?=\S)|(?<=\S)\*|(?<![^\W_])_+|_+(?![^\W_])|\](?=\()|<(?=[A-Za-z/!?])|&(?=#?\w+;)")
+# No Char by https://www.w3.org/TR/xml/#charsets: lxml reads them from broken pages, and refuses them in a text.
+_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_RAW = frozenset({"pre", "code", "kbd", "samp", "tt"})  # written as they stand
+_SCRIPTS = {
+    "sup": dict(zip("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ", strict=True)),
+    "sub": dict(zip("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎", strict=True)),
+}
+# How sites name the language of code in a class; the second kind is followed by it as a class of its own.
+_LANGUAGE = re.compile(r"(?:language|lang|highlight-source|highlight|src)-([\w+#.-]+)|(rust)", re.ASCII)
+_BESIDE_LANGUAGE = frozenset({"hljs", "sourceCode", "brush:"})
+_NO_LANGUAGE = frozenset(
+    "default none text plaintext plain txt nohighlight notranslate hljs wrapper toolbar container block".split()  # noqa: SIM905  # a list literal takes a line per word
+)
+_LANGUAGE_STEPS = 4  # elements around a pre that may name its language
+_NUMBERS = frozenset("linenos lineno linenumber line-number line-numbers linenums ln lnt".split())  # noqa: SIM905  # likewise
+_NOTE = re.compile(r"(?<![a-z])(?:admonition(?:block)?|callout|markdown-alert)(?![a-z])", re.IGNORECASE)
+_TITLE = re.compile(r"title|heading", re.IGNORECASE)
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_LAYOUT = ("table", "h1", "h2", "h3")  # a table that holds one is there for the looks
+_BLOCKS = ("pre", "ul", "ol", "dl", "blockquote", "h4", "h5", "h6")  # and so is one of a single column that holds one
+_TABLE = ("table", "tbody", "thead", "tfoot", "tr", "td", "th")
+_LAZY = ("data-src", "data-original", "data-lazy-src")
+_LINES = frozenset({"div", "p", "li", "tr"})
+_HIDING = ("hidden", "style", "aria-hidden")
 
 
-def of(html: bytes | str, base_url: str, content_type: str | None = None) -> str:
-    """Markdown of the page's content; "" where there is none. Links are absolute.
+def of(html: bytes | str, base_url: str, content_type: str | None = None, *, whole: bool = False) -> str:
+    """Markdown of the page's content; "" where there is none. Links are absolute, but for those within the page.
 
     html          bytes in whatever encoding they declare, or text
     base_url      the URL of the page; its <base href> is respected
     content_type  value of the header; a text that is no HTML, such as text/markdown, is returned as it stands
+    whole         all that a reader of the page sees, navigation too
     Raises InputError where html-to-markdown is not installed.
     """
     if isinstance(html, bytes) and media_type.is_text(media_type.of(content_type, html)):
@@ -34,36 +71,54 @@ def of(html: bytes | str, base_url: str, content_type: str | None = None) -> str
     if root is None:
         return ""
     base = next((href for e in root.iter("base") if (href := e.get("href"))), "")
-    content = prune.content_of(root)
+    content = prune.content_of(root, whole=whole)
+    if _MARKS.search(_words(content)):
+        _unmark(content)
+    _resolve(content, _join(base_url, base), urldefrag(base_url)[0])
+    formulas = [_set_number(formula, n) for n, formula in enumerate(list(content.iter("math")))]
+    for code in list(content.iter("pre")):
+        _write_code(code)
+    for note in list(content.iter("div", "aside", "section")):
+        _quote(note)
+    for table in list(content.iter("table")):
+        _unpack(table)
+    for script in list(content.iter(*_SCRIPTS)):
+        _write_script(script)
     _tidy(content)
-    _bare(content)
-    _resolve(content, _join(base_url, base))
-    return _written(content)
+    _mark(content)
+    etree.strip_tags(content, "span", "font")  # the library takes quadratic time for many in a line
+    written = _written(content)
+    written = _DEFINITION.sub(r"\n\1: ", written)
+    return _NUMBERED.sub(lambda found: formulas[int(found[1])], written).translate(_PUT_IN).strip()
 
 
-def _tidy(content: Element) -> None:
-    """Remove what Markdown cannot show well: links of headings to themselves, pictures without words or in the URL."""
-    links = [a for a in content.iter("a") if (a.get("href") or "").startswith("#") and not _words(a)]
-    prune.cut(links)
-    prune.cut(i for i in list(content.iter("img")) if not i.get("alt") or (i.get("src") or "data:").startswith("data:"))
-
-
-def _bare(content: Element) -> None:
+def _unmark(content: Element) -> None:
+    """Remove what the page has of our marks."""
     for element in content.iter():
-        for name in ("hidden", "style", "aria-hidden"):
-            if name in element.attrib:
-                del element.attrib[name]
+        element.text = element.text and _ILLEGAL.sub(" ", _MARKS.sub("", element.text))
+        element.tail = element.tail and _ILLEGAL.sub(" ", _MARKS.sub("", element.tail))
 
 
-def _words(element: Element) -> str:
-    return "".join(element.itertext()).strip()
+def _resolve(content: Element, base: str, page: str) -> None:
+    """Make links absolute, except those that stay in the page, and give pictures and films the source they load late."""
+    for link in content.iter("a"):
+        if href := (link.get("href") or "").strip():
+            joined = href if href.startswith("#") else _join(base, href)
+            start, _, fragment = joined.partition("#")
+            link.set("href", f"#{fragment}" if fragment and start == page else joined)
+    for shown in content.iter("img", *prune.MEDIA):
+        source = _source(shown)
+        if source:
+            shown.set("src", _join(base, source))
 
 
-def _resolve(content: Element, base: str) -> None:
-    for tag, name in _LINKS:
-        for element in content.iter(tag):
-            if written := element.get(name):
-                element.set(name, _join(base, written))
+def _source(shown: Element) -> str:
+    source = (shown.get("src") or "").strip()
+    if source and not source.startswith(("data:", "about:")):
+        return source
+    late = next((value for name in _LAZY if (value := shown.get(name))), "")
+    late = late or (shown.get("data-srcset") or shown.get("srcset") or "").partition(",")[0]
+    return late.split()[0] if late.split() else ""
 
 
 def _join(base: str, written: str) -> str:
@@ -71,6 +126,180 @@ def _join(base: str, written: str) -> str:
         return urljoin(base, written.strip())
     except ValueError:  # "http://[": no URL, and left as it stands
         return written
+
+
+def _set_number(formula: Element, n: int) -> str:
+    """Put a number in a formula's place; what the formula says."""
+    written = formula.text or ""
+    formula.text, formula.tag = f"{_FORMULA}{n}{_FORMULA}", "span"
+    return written
+
+
+def _write_code(pre: Element) -> None:
+    """Leave nothing in a pre but its text, without numbers of lines, and its language if one is named."""
+    if next(pre.iterancestors("pre"), None) is not None:
+        return
+    language = _language(pre)
+    prune.cut([e for e in pre.iterdescendants() if e.get("class") and _is_number(e)])
+    text = "".join(_lines(pre))
+    pre.clear(keep_tail=True)
+    code = etree.SubElement(pre, "code")
+    code.text = _ILLEGAL.sub(" ", text)
+    if language:
+        code.set("class", f"language-{language}")
+
+
+def _lines(pre: Element) -> Iterator[str]:
+    """The text of a pre. Some sites end its lines by elements."""
+    is_ended = True
+    for event, element in etree.iterwalk(pre, events=("start", "end")):
+        text = (element.text if event == "start" else element.tail if element is not pre else "") or ""
+        if event == "end" and (element.tag == "br" or (element.tag in _LINES and not is_ended)):
+            text = "\n" + text
+        if text:
+            is_ended = text.endswith("\n")
+            yield text
+
+
+def _is_number(element: Element) -> bool:
+    """Whether it is the number of a line, by its class and its words."""
+    if _NUMBERS.isdisjoint((element.get("class") or "").lower().split()):
+        return False
+    return all(word.isdecimal() for word in _words(element).split())
+
+
+def _language(pre: Element) -> str:
+    around: Element | None = next(pre.iterchildren("code"), pre)
+    for _ in range(_LANGUAGE_STEPS):
+        if around is None:
+            break
+        for name in _languages(around):
+            if name.isascii() and name.lower() not in _NO_LANGUAGE:
+                return name
+        around = around.getparent()
+    return ""
+
+
+def _languages(element: Element) -> Iterator[str]:
+    yield from filter(None, (element.get("data-lang"), element.get("data-language")))
+    classes = (element.get("class") or "").split()
+    for each in classes:
+        if found := _LANGUAGE.fullmatch(each):
+            yield found[1] or found[2]
+    if not _BESIDE_LANGUAGE.isdisjoint(classes):
+        yield from (each.rstrip(";") for each in classes if each not in _BESIDE_LANGUAGE)
+
+
+def _quote(note: Element) -> None:
+    """Make a note with a title a quote that begins with it. A title that is a heading stays one."""
+    if not _NOTE.search(note.get("class") or ""):
+        return
+    title = next((e for e in _first_ones(note) if _TITLE.search(e.get("class") or "")), None)
+    if title is None or next(title.iter(*_HEADINGS), None) is not None:
+        return
+    words = _words(title).strip()
+    title.clear(keep_tail=True)
+    note.tag, title.tag = "blockquote", "p"
+    etree.SubElement(title, "strong").text = _ILLEGAL.sub(" ", words)
+
+
+def _first_ones(element: Element) -> Iterator[Element]:
+    """Each first child of the one before, up to a table."""
+    while len(element) and element.tag != "table":
+        element = element[0]
+        yield element
+
+
+def _unpack(table: Element) -> None:
+    """Make a table that is there for the looks plain blocks: in cells, blocks would be written on one line."""
+    if next(table.iterdescendants(*_LAYOUT), None) is None:
+        if next(table.iterdescendants(*_BLOCKS), None) is None or any(_cells(row) > 1 for row in table.iter("tr")):
+            return
+    for part in table.iter(*_TABLE):
+        if part is table or part.tag != "table":
+            if part is table or next(part.iterancestors("table"), table) is table:
+                part.tag = "div"
+
+
+def _cells(row: Element) -> int:
+    return sum(1 for cell in row if cell.tag in ("td", "th") and (len(cell) or (cell.text or "").strip()))
+
+
+def _write_script(script: Element) -> None:
+    """Write an exponent or an index by the characters that Unicode has for it, else as a tag. Notes are links."""
+    if next(script.iter("a", "img"), None) is not None:
+        return
+    words, known = _words(script).strip(), _SCRIPTS[script.tag]
+    if all(each in known for each in words):
+        words = "".join([known[each] for each in words])
+    elif not any(around.tag in _RAW for around in islice(script.iterancestors(), _LANGUAGE_STEPS)):
+        words = f"{_LESS}{script.tag}{_MORE}{words}{_LESS}/{script.tag}{_MORE}"
+    script.clear(keep_tail=True)
+    script.tag, script.text = "span", _ILLEGAL.sub(" ", words)
+
+
+def _tidy(content: Element) -> None:
+    """Remove what Markdown cannot show, such as pictures without words, and make films links."""
+    prune.cut([a for a in content.iter("a") if (a.get("href") or "").startswith("#") and not _words(a).strip()])
+    prune.cut([i for i in content.iter("img") if not i.get("alt") or (i.get("src") or "data:").startswith("data:")])
+    for media in list(content.iter(*prune.MEDIA)):
+        _link(media)
+
+
+def _link(media: Element) -> None:
+    """Make a film, or a page in a frame, a link. A frame of no size counts visitors."""
+    source = media.get("src") or ""
+    is_seen = source.startswith("http") and not {"0", "1"} & {media.get("width"), media.get("height")}
+    title = media.get("title") or media.get("aria-label") or f"{media.tag}: {source}"
+    media.clear(keep_tail=True)
+    media.tag = "p"
+    if is_seen:
+        etree.SubElement(media, "a", href=source).text = _ILLEGAL.sub(" ", title)
+
+
+def _mark(content: Element) -> None:
+    """Escape texts, mark definitions, and take from elements what would hide them from the library."""
+    raw = 0
+    for event, element in etree.iterwalk(content, events=("start", "end")):
+        if event == "start":
+            raw += element.tag in _RAW
+            _clean(element)
+            element.text = _escaped(element.text, is_raw=raw > 0)
+        else:
+            raw -= element.tag in _RAW
+            if element is not content:
+                element.tail = _escaped(element.tail, is_raw=raw > 0)
+            if element.tag == "dd":
+                _begin_definition(element)
+
+
+def _clean(element: Element) -> None:
+    for name, value in element.items():
+        if name in _HIDING:
+            del element.attrib[name]
+        elif _MARKS.search(value):
+            element.set(name, _ILLEGAL.sub(" ", _MARKS.sub("", value)))
+
+
+def _escaped(text: str | None, *, is_raw: bool) -> str | None:
+    if not text:
+        return text
+    legal = _ILLEGAL.sub(" ", text)
+    return legal if is_raw else _MARKUP.sub(lambda found: "".join([_ESCAPE + each for each in found[0]]), legal)
+
+
+def _begin_definition(definition: Element) -> None:
+    """Mark where the words of a definition begin; not where it begins with a list or code."""
+    first = definition
+    while not (first.text or "").strip() and len(first) and first[0].tag in ("p", "div"):
+        first = first[0]
+    text = (first.text or "").lstrip()
+    if text or (len(first) and first[0].tag not in (*_BLOCKS, *_LAYOUT)):
+        first.text = _DEFINES + text
+
+
+def _words(element: Element) -> str:
+    return etree.tostring(element, method="text", encoding="unicode", with_tail=False)
 
 
 def _written(content: Element) -> str:
@@ -81,6 +310,6 @@ def _written(content: Element) -> str:
     options = ConversionOptions(extract_metadata=False, bullets="-", compact_tables=True, autolinks=False)
     markup = etree.tostring(content, method="html", encoding="unicode", with_tail=False)
     try:
-        return (convert(markup, options).content or "").strip()
+        return convert(markup, options).content or ""
     except ConversionError:  # the library panics at some misnested markup: its text is Markdown, too
         return "\n\n".join(line for text in content.itertext() if (line := " ".join(text.split())))

@@ -17,11 +17,11 @@ from app.parse.html.tree import Element
 
 # Never read by anybody: https://html.spec.whatwg.org/#hidden-elements and the embedded content we do not render.
 UNREADABLE = (
-    *"""script style template head title svg iframe object audio video canvas datalist noframes noembed
-    select button textarea""".split(),  # noqa: SIM905  # a list literal takes a line per word
-    # A form that holds headings or paragraphs is the page itself (ASP.NET wraps all of it in one).
-    "form[not(.//h1|.//h2|.//p|.//main|.//article)]",
+    *"script style template head title svg iframe object audio video canvas datalist noframes noembed".split(),  # noqa: SIM905  # a list literal takes a line per word
+    *("select", "button", "textarea"),
 )
+# A form that holds headings or paragraphs is the page itself (ASP.NET wraps all of it in one).
+EMPTY_FORM = "form[not(.//h1|.//h2|.//p|.//main|.//article)]"
 # What stands around a page's content as a rule. `HIDDEN` is our own: what hidden elements are renamed to.
 HIDDEN = "hidden"
 LANDMARKS = ("nav", "header", "footer", "aside", "menu", "noscript", HIDDEN)
@@ -104,7 +104,6 @@ def of(root: Element, *, whole: bool = False) -> Blocks:
 
     whole  leaves only out what is not shown
     """
-    _unlink_headings(root)
     result = _own.sheet()(root)
     blocks = Blocks()
     _lay_out(blocks, result.getroot().text or "")
@@ -113,14 +112,6 @@ def of(root: Element, *, whole: bool = False) -> Blocks:
         # Shown by a script, as what hidden parts and noscript hold: https://react.dev/reference/react-dom/server
         _add_up(blocks, _LANDMARKS - _UNSHOWN)
     return blocks
-
-
-def _unlink_headings(root: Element) -> None:
-    """Rename links of headings to themselves, as many manuals have them: such a heading is no title of another page."""
-    for heading in root.iter(*HEADINGS):
-        for child in heading:
-            if child.tag == "a" and (child.get("href") or "").startswith("#") and not is_permalink(child.text or ""):
-                child.tag = "span"
 
 
 def _unshown(blocks: Blocks) -> int:
@@ -316,7 +307,7 @@ def _stylesheet() -> etree.XSLT:
                 <xsl:text>{_LINK}</xsl:text><xsl:apply-templates/><xsl:text>{_LINK_END}</xsl:text>
             </xsl:template>
             <xsl:template match="{_BREAKS}"><xsl:text>{_OPEN}</xsl:text></xsl:template>
-            <xsl:template match="{"|".join(UNREADABLE)}" priority="1"/>
+            <xsl:template match="{"|".join((*UNREADABLE, EMPTY_FORM))}" priority="1"/>
             </xsl:stylesheet>"""
         ),
     )

@@ -69,10 +69,10 @@ def kept(blocks: Blocks) -> list[bool]:
     """Whether each block is content. Never none of them, as long as there is text."""
     if not blocks.sizes[0]:
         return [True] * len(blocks.tags)
-    shown = _shown(blocks)
-    top = _scope(blocks, shown)
+    outside = shown(blocks)
+    top = _scope(blocks, outside)
     end = _end(blocks, top)
-    scoped = [False] * top + shown[top:end] + [False] * (len(blocks.tags) - end)
+    scoped = [False] * top + outside[top:end] + [False] * (len(blocks.tags) - end)
     by_links = 0 if top and blocks.prose[top] * _INDEX_SHARE < blocks.sizes[top] else _DENSE | _CARDS
     for rules in (_NAMES | by_links, by_links, _NAMES):
         keep = _without(blocks, scoped, range(top + 1, end), rules)
@@ -81,16 +81,16 @@ def kept(blocks: Blocks) -> list[bool]:
     return scoped
 
 
-def _shown(blocks: Blocks) -> list[bool]:
+def shown(blocks: Blocks) -> list[bool]:
     """Whether each block stands outside the landmarks that are left out."""
-    shown = [True] * len(blocks.tags)
+    outside = [True] * len(blocks.tags)
     for at in blocks.left:
-        shown[at] = False
+        outside[at] = False
     if blocks.left:
         for at, above in enumerate(blocks.parents):
-            if not shown[above]:
-                shown[at] = False
-    return shown
+            if not outside[above]:
+                outside[at] = False
+    return outside
 
 
 def _is_enough(blocks: Blocks, keep: list[bool], top: int) -> bool:
@@ -101,19 +101,19 @@ def _is_enough(blocks: Blocks, keep: list[bool], top: int) -> bool:
     return left > 0 and left * _LEAST_SHARE >= blocks.sizes[top] * 2
 
 
-def _scope(blocks: Blocks, shown: list[bool]) -> int:
+def _scope(blocks: Blocks, outside: list[bool]) -> int:
     """The block that holds the content: main, then the article in it, then what is named an article's body."""
     tags, names, prose, sizes = blocks.tags, blocks.names, blocks.prose, blocks.sizes
     top, end = 0, len(tags)
-    mains = [n for n, tag in enumerate(tags) if tag == "main" and shown[n]] if "main" in tags else []
+    mains = [n for n, tag in enumerate(tags) if tag == "main" and outside[n]] if "main" in tags else []
     if not mains and "main" in " ".join(names):
-        mains = [n for n, tag in enumerate(tags) if "main" in names[n] and shown[n] and _is_main(tag, names[n])]
+        mains = [n for n, tag in enumerate(tags) if "main" in names[n] and outside[n] and _is_main(tag, names[n])]
     if len(mains) == 1 and sizes[mains[0]] * _FAIR_SHARE >= sizes[0]:
         top, end = mains[0], _end(blocks, mains[0])
-    articles = [n for n in range(top, end) if tags[n] == "article" and shown[n]] if "article" in tags else []
+    articles = [n for n in range(top, end) if tags[n] == "article" and outside[n]] if "article" in tags else []
     if len(articles) == 1 and not top and sizes[articles[0]] * _FAIR_SHARE >= sizes[0]:
         top, end = articles[0], _end(blocks, articles[0])
-    bodies = [n for n, name in enumerate(names[top:end], top) if name and shown[n] and _is_body(name)]
+    bodies = [n for n, name in enumerate(names[top:end], top) if name and outside[n] and _is_body(name)]
     for candidates in (articles, bodies):
         if not candidates:
             continue

@@ -2,7 +2,6 @@
 only.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 
 from lxml import etree
@@ -10,29 +9,45 @@ from lxml import etree
 from app.parse.html import blocks, content, text
 from app.parse.html.tree import Element
 
-_UNREADABLE = etree.XPath(" | ".join(f"//{pattern}" for pattern in blocks.UNREADABLE))  # as the stylesheet leaves out
-# No Char by https://www.w3.org/TR/xml/#charsets
-_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+MEDIA = ("iframe", "video", "audio")  # left in place, without what is in them: a writer may point to them
+_FORMS = etree.XPath(f"descendant::{blocks.EMPTY_FORM}")  # a union of paths would be sorted, in quadratic time
 
 
-def content_of(root: Element) -> Element:
-    """The element that holds the page's content, in place, and nothing else in it: what `text.main_text` reads."""
-    text.hide(text.hidden_roots(root))
-    found = blocks.of(root)
-    left_out = set(_UNREADABLE(root))
+def content_of(root: Element, *, whole: bool = False) -> Element:
+    """The element that holds the page's content, in place, and nothing else in it: what `text.main_text` reads.
+
+    whole  all that a reader of the page sees
+    """
+    text.prepare(root, text.hidden_roots(root))
+    found = blocks.of(root, whole=whole)
+    left_out = {*root.iter(*blocks.UNREADABLE), *_FORMS(root)}
     elements = [root, *_blocks(root, left_out)]
     top = root
     # Else the text holds marks of ours, which make blocks that are no elements.
     if [e.tag for e in elements] == found.tags:
-        keep = content.kept(found)
+        keep = content.shown(found) if whole else content.kept(found)
         first = keep.index(True)
         top = elements[first]
         left_out.update(e for at, e in enumerate(elements) if at > first and not keep[at] and keep[found.parents[at]])
     cut(left_out)
-    cut_permalinks(top)
+    cut([link for link in top.iter("a") if not len(link) and blocks.is_permalink(link.text or "")])
     for element in top.iter(*blocks.LANDMARKS):
         element.tag = "div"  # it is content: no writer shall leave it out
     return top
+
+
+def cut(elements: Iterable[Element]) -> None:
+    """Empty elements, and keep the text after each. To take them out would join texts again and again."""
+    for element in elements:
+        if element.tag in MEDIA:
+            attributes = dict(element.attrib)
+            if not element.get("src"):  # its sources are elements
+                attributes["src"] = next((source.get("src", "") for source in element.iter("source")), "")
+            element.clear(keep_tail=True)
+            element.attrib.update(attributes)
+        else:
+            element.clear(keep_tail=True)
+            element.tag = "span"
 
 
 def _blocks(root: Element, left_out: set[Element]) -> Iterator[Element]:
@@ -43,29 +58,3 @@ def _blocks(root: Element, left_out: set[Element]) -> Iterator[Element]:
             walk.skip_subtree()
         elif element.tag in blocks.BLOCKS:
             yield element
-
-
-def cut(elements: Iterable[Element]) -> None:
-    """Remove elements, and keep the text after each."""
-    for element in list(elements):
-        above, tail = element.getparent(), element.tail
-        if above is None:
-            continue
-        if tail:
-            before = element.getprevious()
-            if before is None:
-                above.text = _legal((above.text or "") + tail)
-            else:
-                before.tail = _legal((before.tail or "") + tail)
-            element.tail = None
-        above.remove(element)
-
-
-def _legal(text: str) -> str:
-    """A text that lxml takes: it refuses what it reads from broken pages, control characters."""
-    return _ILLEGAL.sub(" ", text)
-
-
-def cut_permalinks(root: Element) -> None:
-    """Remove links that lead to where they stand, by a sign alone."""
-    cut([link for link in root.iter("a") if not len(link) and blocks.is_permalink(link.text or "")])

@@ -80,22 +80,73 @@ def _letters(written: str | None) -> int:
     return sum(map(len, written.split())) if written else 0
 
 
-def main_text(root: Element, hidden: Sequence[Element] = ()) -> str:
-    """The text of the page: a line per block, white space folded, at most `MAX_TEXT_CHARS`.
+def main_text(root: Element, hidden: Sequence[Element] = (), *, whole: bool = False) -> str:
+    """The text of the page: a line per block, white space folded except in pre, at most `MAX_TEXT_CHARS`.
 
-    Navigation, teasers, comments and `hidden` elements are left out, unless too little else is left. Hidden elements
-    are renamed in the tree, so read all else first.
+    Navigation, teasers, comments and `hidden` elements are left out, unless too little else is left. The tree is
+    changed (`prepare`), so read all else first.
+
+    whole  all that a reader of the page sees, navigation too
     """
-    hide(hidden)
-    found = blocks.of(root)
-    return _joined(found, content.kept(found))
+    prepare(root, hidden)
+    found = blocks.of(root, whole=whole)
+    return _joined(found, content.shown(found) if whole else content.kept(found))
 
 
-def hide(hidden: Sequence[Element]) -> None:
-    """Rename hidden elements to a tag that is left out."""
+def prepare(root: Element, hidden: Sequence[Element]) -> None:
+    """Make the tree ready for `blocks`: what nobody reads gets a tag that is left out, and formulas are written out.
+
+    That is what is hidden, and columns of line numbers. A formula counts as shown, though its element is hidden beside
+    a picture of it. Headings that link to themselves, as many manuals have them, are no titles of other pages.
+    """
     for element in hidden:
-        if element.tag not in _DOCUMENT:
+        if element.tag not in _DOCUMENT and not (len(element) == 1 and element[0].tag == "math"):
             element.tag = blocks.HIDDEN
+    cells: set[Element] = set()
+    for element in root.iter("math", "pre", *blocks.HEADINGS):
+        if element.tag == "math":
+            _write_formula(element)
+        elif element.tag == "pre":
+            _hide_numbers(element, cells)
+        else:
+            _unlink(element)
+
+
+def _hide_numbers(pre: Element, known: set[Element]) -> None:
+    """Leave the cell of a pre out, if it holds numbers alone and stands beside another: those of the lines of code."""
+    cell = pre.getparent()
+    if cell is not None and cell.tag != "td":
+        cell = cell.getparent()
+    if cell is None or cell.tag != "td" or cell in known:
+        return
+    known.add(cell)
+    if cell.getnext() is not None and all(word.isdecimal() for word in _all_text(cell).split()):
+        cell.tag = blocks.HIDDEN
+
+
+def _unlink(heading: Element) -> None:
+    for child in heading:
+        if child.tag == "a" and (child.get("href") or "").startswith("#") and not blocks.is_permalink(child.text or ""):
+            child.tag = "span"
+
+
+def _write_formula(formula: Element) -> None:
+    """Replace a formula by its TeX between dollar signs, as MathML annotates it; else by its letters."""
+    tex = next((e.text for e in formula.iter("annotation") if "tex" in (e.get("encoding") or "").lower()), None)
+    tex = (tex or formula.get("alttext") or "").strip()
+    written = f"$${tex}$$" if formula.get("display") == "block" else f"${tex}$" if tex else fold(_all_text(formula))
+    formula_tail = formula.tail
+    for beside in (formula, formula.getparent()):
+        drawn = beside.getnext() if beside is not None and beside.tag in ("math", "span") else None
+        if drawn is not None and drawn.get("aria-hidden") == "true":  # KaTeX, MediaWiki: the same as a picture
+            drawn.clear(keep_tail=True)
+            drawn.tag = "span"
+    formula.clear()
+    formula.text, formula.tail = written, formula_tail
+
+
+def _all_text(element: Element) -> str:
+    return etree.tostring(element, method="text", encoding="unicode", with_tail=False)
 
 
 def _joined(found: Blocks, keep: Sequence[bool]) -> str:
