@@ -35,7 +35,7 @@ OURS = {
         "a closed list of our words",
     ),
     **dict.fromkeys(
-        ("segments.node", "segments.worker", "archive_nodes.node", "extractions.node"),
+        ("segments.node", "segments.worker", "archive_nodes.node", "extractions.node", "clocks.machine"),
         "a machine of an operator's, or a process there",
     ),
     **dict.fromkeys(
