@@ -17,6 +17,7 @@ from app.model import Cause, Header, Page, Url, VisitEnding
 from app.model.url import on_host
 from app.parse import language
 from app.parse.html import dates
+from app.parse.html.html import READER
 from app.parse.html.survey import refreshed
 from app.policy import link_header
 from app.policy.focus import novelty
@@ -75,13 +76,12 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     text_sha256 = (due.text_sha256 if awaits else None) or text_sha256  # what a browser made before is compared
     visit.batch.read(row, found)
     keep_links(visit, due, base, document, wished)
-    # The same bytes are no change, though a newer release may read other words from them.
-    is_same = (due.text_sha256 == text_sha256 and not awaits) or due.body_sha256 == attempt.body_sha256
-    changed = due.text_sha256 is not None and not is_same
-    following = recrawls.after(visit, attempt, changed=None if due.text_sha256 is None else changed)
+    changed = _changed(attempt, text_sha256, keep_text=settings.keep_text, awaits=awaits)
+    following = recrawls.after(visit, attempt, changed=changed)
     if is_first and said is not None:
         _learn(focus, attempt, document, said)
-    sitemaps.score_claim(visit.batch, due, changed=changed)
+    if changed is not None:
+        sitemaps.score_claim(visit.batch, due, changed=changed)
     end = Conclusion(
         UrlEvent.ALIASED if home else UrlEvent.SETTLED,
         attempt,
@@ -89,11 +89,30 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
         interval_s=following.interval_s,
         belief=following.belief,
         text_sha256=text_sha256,
-        changed=(changed and not awaits) or due.text_sha256 is None,
+        changed=(changed is True and not awaits) or due.text_sha256 is None,
         alias_of=home.text if home else None,
         wishes=wished,
     )
     conclude(visit.batch, visit.picked, due, end)
+
+
+def _changed(attempt: Attempt, text_sha256: bytes, *, keep_text: bool, awaits: bool) -> bool | None:
+    """Whether the page says something else than before; None: not known.
+
+    The same bytes are no change, whatever is read from them. Texts that two versions of the reader found are not
+    compared: then the validators decide.
+    """
+    due, reply = attempt.due, attempt.reply
+    if due.text_sha256 is None:
+        return None
+    if due.body_sha256 == attempt.body_sha256:
+        return False
+    if awaits or due.body_sha256 == _EMPTY:  # of a page that was empty, no row has a reader
+        return True
+    if due.reader == READER or not keep_text:
+        return due.text_sha256 != text_sha256
+    before = ((due.etag, Header.ETAG), (due.last_modified, Header.LAST_MODIFIED))
+    return False if any(was is not None and was == reply.validator(name) for was, name in before) else None
 
 
 def _said(focus: CrawlFocus, document: Page) -> Said:
@@ -239,4 +258,5 @@ def page_row(attempt: Attempt, document: Page, wished: Wishes, text_sha256: byte
         "opt_out": wished.opt_out,
         "depth": attempt.due.depth,
         "links_cut": document.links_cut,
+        "reader": READER,
     }
