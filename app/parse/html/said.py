@@ -161,7 +161,7 @@ def _is_name(text: str) -> bool:
 
 
 def _data(found: _Found) -> Mapping[str, Any] | None:
-    """What was found, without texts of articles: OpenGraph first, and as much as fits."""
+    """Give what was found, without texts of articles: OpenGraph first, and as much as fits."""
     og = {name: value for name, value in found.metas.items() if _OPEN_GRAPH.match(name)}
     left = DATA_BYTES - 64  # for the names of the parts
     kept: dict[str, Any] = {"og": {}, "meta": {}, "json-ld": []}
