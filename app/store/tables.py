@@ -403,6 +403,11 @@ urls = Table(
     Column("last_modified", Text),
     Column("body_sha256", LargeBinary),
     Column("text_sha256", LargeBinary, comment="of the main text: what changed is judged by it"),
+    Column(
+        "reader",
+        SmallInteger,
+        comment="version of the reader that text_sha256 is from, of a page that is not kept",
+    ),
     Column("status", SmallInteger),
     Column("outcome", Text, comment="of the last fetch"),
     Column("cause", Text, comment="why refused, quarantined, or kept out of pages"),

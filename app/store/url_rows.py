@@ -20,7 +20,7 @@ class Wanted(TypedDict):
 class Due(NamedTuple):
     """A queued URL as a visit picks it, with results of its last fetch and settings of its crawl.
 
-    reader  version of what read its stored text; None: there is none, or of a release that noted none
+    reader  version of what found the text that text_sha256 is of; None, 0: of a release that noted none
     """
 
     revision: int
@@ -162,6 +162,7 @@ class Result(TypedDict):
     last_modified: str | None
     body_sha256: bytes | None
     text_sha256: bytes | None
+    reader: int | None
     status: int | None
     outcome: str | None
     cause: str | None

@@ -73,7 +73,8 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     is_kept = settings.keep_text and wished.kept_out is None
     row = page_row(attempt, document, wished, text_sha256, canonical_text) if is_kept else None
     awaits = home is None and renders.put_up(visit.batch, attempt, document, wished, focus, row)
-    text_sha256 = (due.text_sha256 if awaits else None) or text_sha256  # what a browser made before is compared
+    if awaits and due.text_sha256 is not None and due.reader == READER:
+        text_sha256 = due.text_sha256  # what a browser made before is compared
     visit.batch.read(row, found)
     keep_links(visit, due, base, document, wished)
     changed = _changed(attempt, text_sha256, keep_text=settings.keep_text, awaits=awaits)
@@ -107,7 +108,7 @@ def _changed(attempt: Attempt, text_sha256: bytes, *, keep_text: bool, awaits: b
         return None
     if due.body_sha256 == attempt.body_sha256:
         return False
-    if awaits or due.body_sha256 == _EMPTY:  # of a page that was empty, no row has a reader
+    if awaits or (due.body_sha256 == due.text_sha256 == _EMPTY):  # nothing is nothing in any version
         return True
     if due.reader == READER or not keep_text:
         return due.text_sha256 != text_sha256
