@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 
 from app.model.shell import ShellSign
 from app.store import db, search
+from app.store.reread import Renewed
 from app.store.search import Where as Where
 
 _sql = db.queries("pages")
@@ -99,7 +100,9 @@ def revise(tx: Connection, rows: Sequence[Revision]) -> None:
         search.forget(tx, [(row["host_id"], row["crawl_id"], row["key"]) for row in without])
 
 
-def originals(tx: Connection, rows: Sequence[PageRow]) -> tuple[dict[Where, CopiedPage], dict[Where, CopiedPage]]:
+def originals(
+    tx: Connection, rows: Sequence[PageRow] | Sequence[Renewed]
+) -> tuple[dict[Where, CopiedPage], dict[Where, CopiedPage]]:
     """The pages with the same bytes, and those with the same main text."""
     digests = [
         {name: row[name] for name in ("host_id", "crawl_id", "key", "body_sha256", "text_sha256", "reader")}

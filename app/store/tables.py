@@ -634,7 +634,7 @@ pages = Table(
     PrimaryKeyConstraint("host_id", "crawl_id", "key"),
     Index("pages_body", "crawl_id", "body_sha256"),
     Index("pages_text", "crawl_id", "text_sha256"),
-    Index("pages_reader", "crawl_id", "reader"),
+    Index("pages_reader", "reader", "crawl_id"),
     Index("pages_needs_script", "crawl_id", "host_id", postgresql_where=text("needs_script IS NOT NULL")),
     comment="What the documents say: title, language, main text. Not written when keep_text is off.",
 )

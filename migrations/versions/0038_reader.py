@@ -25,7 +25,7 @@ def upgrade() -> None:
         op.add_column(table, sa.Column("reader", sa.SmallInteger(), nullable=True, comment=comment))
     sources = "where it says so: json-ld, meta, time, text, url"
     op.alter_column("pages", "published_from", comment=sources, existing_comment=SOURCES_BEFORE)
-    op.create_index(op.f("pages_reader"), "pages", ["crawl_id", "reader"])
+    op.create_index(op.f("pages_reader"), "pages", ["reader", "crawl_id"])
 
 
 def downgrade() -> None:

@@ -26,6 +26,7 @@ from app.policy.lifecycle import UrlEvent
 from app.policy.scope import Scope, judge
 from app.policy.url import Canon, file_ending, in_encoding
 from app.store.pages import PageRow
+from app.store.reread import ReadRow
 from app.store.url_rows import Due
 
 _log = structlog.get_logger()
@@ -225,31 +226,19 @@ def _home(scope: Scope, attempt: Attempt, canonical: Url | None) -> Url | None:
 def page_row(attempt: Attempt, document: Page, wished: Wishes, text_sha256: bytes, canonical: str | None) -> PageRow:
     """The page as the table of pages has it."""
     reply = attempt.reply
-    published = document.published or dates.of_url(attempt.url.text)
+    found = read_row(attempt.url.text, document, text_sha256)
+    found["language_detected"] = document.language_detected or _language_of_unkept(document, wished)
+    if wished.noarchive:
+        found |= {"main_text": None, "data": None}
     return {
+        **found,
         "host_id": attempt.due.host_id,
         "crawl_id": attempt.due.crawl_id,
         "key": attempt.due.key,
         "url": attempt.url.text,
         "status": reply.status or 0,
         "content_type": reply.noted(Header.CONTENT_TYPE),
-        "charset": document.charset,
-        "language": document.language,
-        "language_detected": document.language_detected or _language_of_unkept(document, wished),
-        "title": document.title,
-        "description": document.description,
-        "published_at": published.at.isoformat() if published else None,
-        "published_from": published.source if published else None,
-        "published_on": published.day.isoformat() if published else None,
-        "headline": document.headline,
-        "author": document.author,
-        "data": None if wished.noarchive else document.data,
-        "modified_at": document.modified.at.isoformat() if document.modified else None,
-        "modified_from": document.modified.source if document.modified else None,
-        "modified_on": document.modified.day.isoformat() if document.modified else None,
-        "main_text": None if wished.noarchive else document.main_text,
         "body_sha256": attempt.body_sha256 or _EMPTY,
-        "text_sha256": text_sha256,
         "body_bytes": len(reply.body),
         "needs_script": dict(document.shell) or None,
         "truncated": reply.truncated or document.truncated,
@@ -259,5 +248,30 @@ def page_row(attempt: Attempt, document: Page, wished: Wishes, text_sha256: byte
         "opt_out": wished.opt_out,
         "depth": attempt.due.depth,
         "links_cut": document.links_cut,
+        "rendered": False,
+        "awaits": False,
+    }
+
+
+def read_row(url: str, document: Page, text_sha256: bytes) -> ReadRow:
+    """The part of a page's row that its document decides."""
+    published, modified = document.published or dates.of_url(url), document.modified
+    return {
+        "charset": document.charset,
+        "language": document.language,
+        "language_detected": document.language_detected,
+        "title": document.title,
+        "headline": document.headline,
+        "author": document.author,
+        "data": document.data,
+        "description": document.description,
+        "published_at": published.at.isoformat() if published else None,
+        "published_from": published.source if published else None,
+        "published_on": published.day.isoformat() if published else None,
+        "modified_at": modified.at.isoformat() if modified else None,
+        "modified_from": modified.source if modified else None,
+        "modified_on": modified.day.isoformat() if modified else None,
+        "main_text": document.main_text,
+        "text_sha256": text_sha256,
         "reader": READER,
     }
