@@ -7,6 +7,7 @@ A lot is one transaction. It holds the captures that it reads, which no settle l
 alone. A page that was fetched meanwhile stays as that visit left it. What a crash undoes is read again.
 """
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -18,7 +19,6 @@ from hashlib import sha256
 import structlog
 from sqlalchemy import Connection, Engine
 
-from app.archive.place import ArchivePlace
 from app.archive.read import Archive
 from app.config import Settings
 from app.crawl.frontier import duplicates
@@ -29,7 +29,7 @@ from app.parse.html.html import READER
 from app.policy import directives, tdm
 from app.runtime.reader import PageOptions
 from app.runtime.reader_pool import ARGV, Readers
-from app.runtime.reader_process import Death
+from app.runtime.reader_process import START_S, Death
 from app.store import db, hosts, reread, server
 from app.store.pages import Where
 from app.store.reread import Renewed, StalePage
@@ -37,8 +37,7 @@ from app.store.reread import Renewed, StalePage
 _log = structlog.get_logger()
 AT_ONCE = 100  # pages
 BYTES_AT_ONCE = 8_000_000  # of their bodies; one page at least
-LOT_S = 2.0  # a lot that has read for so long is written: Postgres ends a transaction that is idle for 10 s
-WAIT_S = 5.0  # for one document
+LOT_S = 1.0  # a lot that has read for so long is written
 SHARE_S = 1.0  # of the five seconds between two runs of beat's janitor
 REST_S = 600.0  # after all that could be read here was: the others' documents are away, or on other machines
 KINDLY = ("nice", "-n", "10", *ARGV)
@@ -76,7 +75,6 @@ class Rereading:
         self._settings = settings
         self._crawl_id = crawl_id
         self._archive = Archive(engine, settings)
-        self._node = ArchivePlace(settings.home, settings.archive).node
         self._readers = Readers(
             deadline_s=settings.parse_deadline_s, memory_bytes=settings.parse_memory_bytes, argv=KINDLY
         )
@@ -96,7 +94,7 @@ class Rereading:
             pages = reread.stale(tx, crawl_id=self._crawl_id, after=after, reader=READER, n=AT_ONCE)
             if not pages:
                 return False
-            held = reread.hold(tx, [page for page in pages if not _is_withdrawn(page)], node=self._node)
+            held = reread.hold(tx, [page for page in pages if not _is_withdrawn(page)])
             now = server.now(tx)
             rows: list[Renewed] = []
             until, octets = time.monotonic() + LOT_S, 0
@@ -136,9 +134,9 @@ class Rereading:
             want_text=True,
             want_language=True,
         )
-        document = self._readers.page(body, options, within_s=WAIT_S)
+        document = self._readers.page(body, options, within_s=self._readers.patience_s + START_S)
         if isinstance(document, str):
-            raise ServiceError("the process that reads documents", f"could not be started in {WAIT_S:g} s; try again")
+            raise ServiceError("the process that reads documents", f"did not start within {START_S:g} s; try again")
         if isinstance(document, Death):
             _log.warning("reread.killed_its_reader", url=page.url, cause=document.cause, said=document.said)
             found.unreadable += 1
@@ -157,29 +155,46 @@ class Rereading:
         return document.body, answer
 
 
-def reread_some(engine: Engine, settings: Settings, marks: dict[int, tuple[int, bytes]], *, within_s: float) -> bool:
-    """Read pages of any crawl again for so long. Returns whether some are left that were not looked at.
+class RereadJanitor:
+    """Reads pages of any crawl again, some at a time. One process has one: a run while another lasts does nothing."""
 
-    marks: how far each crawl is
-    """
-    until = time.monotonic() + within_s
-    with db.transaction(engine) as tx:
-        ids = reread.crawls(tx, reader=READER)
-    for crawl_id in ids:
-        reading = Rereading(engine, settings, crawl_id, marks.get(crawl_id, (0, b"")))
+    def __init__(self, engine: Engine, settings: Settings) -> None:
+        self._engine = engine
+        self._settings = settings
+        self._marks: dict[int, tuple[int, bytes]] = {}  # how far each crawl is
+        self._rests: dict[int, float] = {}  # until when a crawl is left alone, in monotonic seconds
+        self._alone = threading.Lock()
+
+    def run(self, *, within_s: float = SHARE_S) -> bool:
+        """Read for so long, one lot at least. Returns whether there may be more that can be read here."""
+        if not self._alone.acquire(blocking=False):
+            return False
+        try:
+            until = time.monotonic() + within_s
+            with db.transaction(self._engine) as tx:
+                ids = reread.crawls(tx, reader=READER)
+            return any(self._some(id, until) for id in ids if self._rests.get(id, 0.0) <= time.monotonic())
+        finally:
+            self._alone.release()
+
+    def _some(self, crawl_id: int, until: float) -> bool:
+        """Read pages of a crawl until then. False: all were looked at."""
+        reading = Rereading(self._engine, self._settings, crawl_id, self._marks.get(crawl_id, (0, b"")))
         try:
             while reading.lot():
-                marks[crawl_id] = reading.after
+                self._marks[crawl_id] = reading.after
                 if time.monotonic() > until:
                     return True
         finally:
             reading.close()
-    return False
+        self._marks.pop(crawl_id, None)
+        self._rests[crawl_id] = time.monotonic() + REST_S
+        return False
 
 
 def _is_withdrawn(page: StalePage) -> bool:
     """Its owner wants no copy of it, by what is on record: it gets no text again."""
-    reserved = page.honour_opt_outs and tdm.was_reserved(page.opt_out)
+    reserved = page.honour_opt_outs and any(map(tdm.was_reserved, page.opt_outs))
     return reserved or not _NO_TEXT.isdisjoint(page.directives.split(", "))
 
 

@@ -11,13 +11,14 @@ from app.store import db, search
 from app.store.search import Where
 
 _sql = db.queries("reread")
+IDLE_S = 120  # that a transaction may wait for a reader: none that is killed leaves its locks behind for longer
 
 
 class StalePage(NamedTuple):
     """A page whose text another version of the reader found.
 
-    reader               that version; None: of a release that noted none
-    directives, opt_out  what its site said, at any time
+    reader                that version; None: of a release that noted none
+    directives, opt_outs  what its site said, by the page's row and by the URL's
     """
 
     host_id: int
@@ -34,7 +35,7 @@ class StalePage(NamedTuple):
     language: str | None
     language_detected: str | None
     directives: str
-    opt_out: str
+    opt_outs: list[str | None]
     honour_opt_outs: bool
 
     @property
@@ -89,13 +90,14 @@ def stale(tx: Connection, *, crawl_id: int, after: tuple[int, bytes], reader: in
     return db.run(tx, _sql["stale"], where).of(StalePage)
 
 
-def hold(tx: Connection, pages: Collection[StalePage], *, node: str) -> dict[Where, Capture]:
-    """The captures of their documents that can be read on this machine, kept until the transaction ends."""
+def hold(tx: Connection, pages: Collection[StalePage]) -> dict[Where, Capture]:
+    """The captures of their documents, kept until the transaction ends, but for those that another process holds."""
     if not pages:
         return {}
+    db.run(tx, _sql["patient"], {"timeout_s": str(IDLE_S)})
     names = ("host_id", "crawl_id", "key", "is_rendered", "body_sha256")
     rows = [{name: getattr(page, name) for name in names} for page in pages]
-    found = db.run(tx, _sql["hold"], {"rows": db.rows_param(rows), "node": node}).of(Capture)
+    found = db.run(tx, _sql["hold"], {"rows": db.rows_param(rows)}).of(Capture)
     return {(each.host_id, each.crawl_id, each.key): each for each in found}
 
 

@@ -11,7 +11,7 @@ ORDER BY c.id
 SELECT p.host_id, p.crawl_id, p.key, p.url, p.reader, p.fetched_at, p.rendered_at IS NOT NULL AS is_rendered,
        p.body_sha256, p.text_sha256, p.title, p.description, p.language, p.language_detected,
        concat_ws(', ', p.directives, u.directives) AS directives,
-       concat_ws(', ', p.opt_out, u.opt_out) AS opt_out, c.honour_opt_outs
+       ARRAY[p.opt_out, u.opt_out] AS opt_outs, c.honour_opt_outs
 FROM pages AS p
 JOIN crawls AS c ON c.id = p.crawl_id
 JOIN urls AS u ON u.host_id = p.host_id AND u.crawl_id = p.crawl_id AND u.key = p.key
@@ -21,7 +21,10 @@ WHERE p.crawl_id = :crawl_id AND (p.host_id, p.key) > (CAST(:host_id AS bigint),
 ORDER BY p.host_id, p.key
 LIMIT :n
 
--- hold: the captures of these pages' documents, as far as this machine can read them and nobody else has them in hand
+-- patient: for this transaction: it may be idle while documents are read; no settle waits for what it holds
+SELECT set_config('idle_in_transaction_session_timeout', :timeout_s || 's', true) AS timeout
+
+-- hold: the captures of these pages' documents, but for those that another process has in hand
 -- What is held is not deleted, and not moved, until the transaction ends; no settle waits for it.
 SELECT c.*
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
@@ -34,7 +37,6 @@ JOIN captures AS c ON c.host_id = r.host_id AND c.crawl_id = r.crawl_id AND c.ke
       AND d.body_sha256 = decode(r.body_sha256, 'hex')
     ORDER BY d.id DESC
     LIMIT 1)
-JOIN segments AS s ON s.id = c.segment_id AND s.state <> 'gone' AND (s.state = 'uploaded' OR s.node = :node)
 FOR NO KEY UPDATE OF c SKIP LOCKED
 
 -- renew: what was read of pages again, but for those that were fetched, read or withdrawn meanwhile
