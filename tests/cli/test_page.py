@@ -27,7 +27,7 @@ NEW = PAGE.format("Version 4.2 of the crawler is out, and it waits 12 seconds be
 
 
 URL_ROW = """INSERT INTO urls (host_id, crawl_id, key, url, state, lane, score, depth, fetched_at)
-             VALUES (:h, :c, :k, :u, 'resting', 1, 0.5, 0, now())"""
+             VALUES (:h, :c, :k, :u, 'queued', 1, 0.5, 0, now())"""
 PAGE_ROW = """INSERT INTO pages (host_id, crawl_id, key, url, status, main_text, body_sha256, text_sha256, body_bytes,
                                  truncated, links, depth, first_fetched_at, fetched_at, changed_at)
               VALUES (:h, :c, :k, :u, 200, 'as it was', :b, '', 1, false, 0, 0, now(), now(), now())"""
