@@ -44,7 +44,7 @@ class StalePage(NamedTuple):
 
 
 class ReadRow(TypedDict):
-    """What is read of a page: the columns that only its document decides; times are ISO 8601."""
+    """The columns of a page that its document decides; times are ISO 8601."""
 
     charset: str
     language: str | None
@@ -109,8 +109,7 @@ def renew(tx: Connection, rows: Sequence[Renewed]) -> set[Where]:
 
 def compare_with(tx: Connection, rows: Sequence[Renewed]) -> None:
     """Have the next visits compare with these texts."""
-    names = ("host_id", "crawl_id", "key", "text_sha256", "reader", "is_rendered")
-    told = [{name: row[name] for name in names} for row in rows]  # type: ignore[literal-required]
+    told = _only(rows, "host_id", "crawl_id", "key", "text_sha256", "reader", "is_rendered")
     db.run(tx, _sql["compare_with"], {"rows": db.rows_param(told)})
 
 
@@ -128,9 +127,13 @@ def queue(tx: Connection, pages: Collection[Where]) -> None:
 
 def handle(tx: Connection, rows: Sequence[Renewed]) -> int:
     """Have handlers handle pages again. Returns how many rows are due."""
-    names = ("host_id", "crawl_id", "key", "capture_id", "body_sha256")
-    told = [{name: row[name] for name in names} for row in rows]  # type: ignore[literal-required]
+    told = _only(rows, "host_id", "crawl_id", "key", "capture_id", "body_sha256")
     return db.run(tx, _sql["handle"], {"rows": db.rows_param(told)}).rowcount
+
+
+def _only(rows: Sequence[Mapping[str, Any]], *names: str) -> list[dict[str, Any]]:
+    """These columns of the rows: texts are long."""
+    return [{name: row[name] for name in names} for row in rows]
 
 
 def waiting(tx: Connection, *, crawl_id: int, reader: int) -> int:

@@ -7,7 +7,7 @@ WHERE EXISTS (SELECT FROM pages AS p WHERE p.reader IS NULL AND p.crawl_id = c.i
 ORDER BY c.id
 
 -- stale: the next pages of a crawl whose text another version of the reader found, in the order of their hosts and keys
--- Not those that are gone, and none whose text is not kept. What their sites say to robots is on record at the URL, too.
+-- Not those that are gone, and none whose text is not kept. What sites say to robots is on record at the URL, too.
 SELECT p.host_id, p.crawl_id, p.key, p.url, p.reader, p.fetched_at, p.rendered_at IS NOT NULL AS is_rendered,
        p.body_sha256, p.text_sha256, p.title, p.description, p.language, p.language_detected,
        concat_ws(', ', p.directives, u.directives) AS directives,
