@@ -20,6 +20,7 @@ class PageRow(TypedDict):
     reader    version of what read it
     rendered  a browser made the document
     awaits    a browser is to make it: what it made before stands until then
+    changed   it says something else than before, though the stored text cannot be compared
     """
 
     host_id: int
@@ -57,6 +58,7 @@ class PageRow(TypedDict):
     links_cut: NotRequired[bool]
     rendered: NotRequired[bool]
     awaits: NotRequired[bool]
+    changed: NotRequired[bool]
 
 
 class CopiedPage(NamedTuple):
@@ -82,6 +84,8 @@ def keep(tx: Connection, rows: Sequence[PageRow]) -> None:
     """Store pages. One whose text may not be kept loses the words that it was found by."""
     if rows:
         db.run(tx, _sql["keep"], {"rows": db.rows_param(rows)})
+        if changed := [(row["host_id"], row["crawl_id"], row["key"]) for row in rows if row.get("changed")]:
+            db.run(tx, _sql["changed"], {"rows": search.places(changed)})
         without = [row for row in rows if row["main_text"] is None]
         search.forget(tx, [(row["host_id"], row["crawl_id"], row["key"]) for row in without])
 

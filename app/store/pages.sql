@@ -62,6 +62,12 @@ WHERE k.is_new OR (k.host_id, k.crawl_id, k.key) IN (SELECT host_id, crawl_id, k
 INSERT INTO search_queue (host_id, crawl_id, key)
 SELECT k.host_id, k.crawl_id, k.key FROM kept AS k JOIN crawls AS c ON c.id = k.crawl_id AND c.search
 
+-- changed: pages that were stored just now, and say something else than before
+UPDATE pages AS p
+SET changed_at = p.fetched_at
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
+WHERE p.host_id = r.host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key, 'hex')
+
 -- said: what a host's pages say that others fetched since, of the latest
 -- Their URLs, and of a long text a part from its beginning and one from its middle. A worker's own visits since then
 -- began an hour earlier at most. Without :since it has nothing in mind, of its own neither.

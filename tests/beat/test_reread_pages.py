@@ -103,6 +103,17 @@ def test_the_next_visit_compares_with_the_text_that_was_read_again(worker: Worke
     assert [row["changed"] for row in rows] == [False, False, True]
 
 
+def test_a_visit_before_that_compares_with_the_document_of_before(worker: Worker, site: Site) -> None:
+    crawled(worker, site)
+    site.pages["/a"] = html(text=OTHER, head="<!-- other bytes -->")
+    site.pages["/b"] = html(text=WORDS)
+    crawls.go_round(worker.engine, "c")
+    run(worker)
+    rows = sql(worker.engine, "SELECT changed_at = fetched_at AS changed, reader FROM pages ORDER BY url")
+    assert [row["changed"] for row in rows] == [False, False, True]
+    assert {row["reader"] for row in rows} == {READER}
+
+
 # what an owner said since, or the URL's state → the column that has it
 @pytest.mark.parametrize(
     "since",

@@ -5,6 +5,7 @@ from hashlib import sha256
 
 import structlog
 
+from app.archive import read as archived
 from app.crawl.frontier import admit
 from app.crawl.frontier.worth import FoundAt
 from app.crawl.page import isolation, preferences, recrawls, renders, sitemaps
@@ -13,7 +14,8 @@ from app.crawl.page.preferences import Wishes
 from app.crawl.state.batch import Batch, most_links
 from app.crawl.state.focus import CrawlFocus
 from app.crawl.state.visit import Visit
-from app.model import Cause, Header, Page, Url, VisitEnding
+from app.errors import ArchiveMissing, ServiceError
+from app.model import CaptureKind, Cause, Header, Page, Reply, Url, VisitEnding
 from app.model.url import on_host
 from app.parse import language
 from app.parse.html import dates
@@ -25,6 +27,7 @@ from app.policy.focus.novelty import Said
 from app.policy.lifecycle import UrlEvent
 from app.policy.scope import Scope, judge
 from app.policy.url import Canon, file_ending, in_encoding
+from app.store import captures, db
 from app.store.pages import PageRow
 from app.store.reread import ReadRow
 from app.store.url_rows import Due
@@ -78,7 +81,9 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
         text_sha256 = due.text_sha256  # what a browser made before is compared
     visit.batch.read(row, found)
     keep_links(visit, due, base, document, wished)
-    changed = _changed(attempt, text_sha256, keep_text=settings.keep_text, awaits=awaits)
+    changed = _changed(visit, attempt, text_sha256, awaits=awaits)
+    if row is not None and changed and not awaits and due.reader != READER:
+        row["changed"] = True  # its text and the stored one are not compared
     following = recrawls.after(visit, attempt, changed=changed)
     if is_first and said is not None:
         _learn(focus, attempt, document, said)
@@ -98,11 +103,11 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     conclude(visit.batch, visit.picked, due, end)
 
 
-def _changed(attempt: Attempt, text_sha256: bytes, *, keep_text: bool, awaits: bool) -> bool | None:
+def _changed(visit: Visit, attempt: Attempt, text_sha256: bytes, *, awaits: bool) -> bool | None:
     """Whether the page says something else than before; None: not known.
 
     The same bytes are no change, whatever is read from them. Texts that two versions of the reader found are not
-    compared: then the validators decide.
+    compared: then the validators decide, or the document of before, if it can be read again here.
     """
     due, reply = attempt.due, attempt.reply
     if due.text_sha256 is None:
@@ -111,10 +116,32 @@ def _changed(attempt: Attempt, text_sha256: bytes, *, keep_text: bool, awaits: b
         return False
     if awaits or (due.body_sha256 == due.text_sha256 == _EMPTY):  # nothing is nothing in any version
         return True
-    if due.reader == READER or not keep_text:
+    if due.reader == READER or not visit.worker.settings.keep_text:
         return due.text_sha256 != text_sha256
     before = ((due.etag, Header.ETAG), (due.last_modified, Header.LAST_MODIFIED))
-    return False if any(was is not None and was == reply.validator(name) for was, name in before) else None
+    if any(was is not None and was == reply.validator(name) for was, name in before):
+        return False
+    said = _text_before(visit, attempt)
+    return None if said is None else said != text_sha256
+
+
+def _text_before(visit: Visit, attempt: Attempt) -> bytes | None:
+    """The digest of the text that this reader finds in the document of before; None: it cannot be read here."""
+    due, worker = attempt.due, visit.worker
+    try:
+        with db.transaction(worker.engine) as tx:
+            found = captures.of_url(tx, host_id=due.host_id, crawl_id=due.crawl_id, key=due.key)
+        pages = [each for each in found if each.kind == CaptureKind.PAGE and each.body_sha256 == due.body_sha256]
+        answer = archived.read(worker.engine, worker.settings, pages[0]) if pages else None
+    except (ArchiveMissing, ServiceError) as error:
+        _log.info("page.not_compared", url=attempt.url.text, error=str(error))
+        return None
+    if answer is None or not answer.body:
+        return None
+    headers, now = {Header.CONTENT_TYPE.value: answer.header("content-type") or ""}, visit.now()
+    reply = Reply(status=answer.status, started_s=now, ended_s=now, headers=headers, body=answer.body)
+    document = isolation.page(worker, visit.lease, replace(attempt, reply=reply))
+    return sha256(document.main_text.encode()).digest() if isinstance(document, Page) else None
 
 
 def _said(focus: CrawlFocus, document: Page) -> Said:
@@ -250,6 +277,7 @@ def page_row(attempt: Attempt, document: Page, wished: Wishes, text_sha256: byte
         "links_cut": document.links_cut,
         "rendered": False,
         "awaits": False,
+        "changed": False,
     }
 
 
