@@ -73,22 +73,20 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     if home is not None:
         found += admit.candidates(visit, due.crawl_id, [home], FoundAt(due.url, due.depth, 0, relevance))
     text_sha256 = sha256(document.main_text.encode()).digest() if settings.keep_text else attempt.body_sha256 or _EMPTY
-    canonical_text = canonical.text if canonical else None
     is_kept = settings.keep_text and wished.kept_out is None
-    row = page_row(attempt, document, wished, text_sha256, canonical_text) if is_kept else None
+    row = page_row(attempt, document, wished, text_sha256, canonical and canonical.text) if is_kept else None
     awaits = home is None and renders.put_up(visit.batch, attempt, document, wished, focus, row)
     if awaits and due.text_sha256 is not None and due.reader == READER:
         text_sha256 = due.text_sha256  # what a browser made before is compared
     visit.batch.read(row, found)
     keep_links(visit, due, base, document, wished)
     changed = _changed(visit, attempt, text_sha256, awaits=awaits)
-    if row is not None and changed and not awaits and due.reader != READER:
-        row["changed"] = True  # its text and the stored one are not compared
+    if row is not None:  # its text and the stored one may not be compared
+        row["changed"] = changed is True and not awaits and due.reader != READER
     following = recrawls.after(visit, attempt, changed=changed)
     if is_first and said is not None:
         _learn(focus, attempt, document, said)
-    if changed is not None:
-        sitemaps.score_claim(visit.batch, due, changed=changed)
+    sitemaps.score_claim(visit.batch, due, changed=changed)
     end = Conclusion(
         UrlEvent.ALIASED if home else UrlEvent.SETTLED,
         attempt,

@@ -107,9 +107,9 @@ def read(visit: Visit, attempt: Attempt, body: BinaryIO) -> VisitEnding | None:
     return None
 
 
-def score_claim(batch: Batch, due: Due, *, changed: bool) -> None:
+def score_claim(batch: Batch, due: Due, *, changed: bool | None) -> None:
     """A page that a sitemap lists was fetched again: did its lastmod tell the truth?"""
-    if due.sitemap_id is None or due.lastmod is None or due.fetched_at is None:
+    if due.sitemap_id is None or due.lastmod is None or due.fetched_at is None or changed is None:
         return
     verdict = lastmod.is_true(due.lastmod, fetched_at=due.fetched_at, changed=changed)
     if verdict is not None:
