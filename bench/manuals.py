@@ -103,7 +103,9 @@ def count(body: bytes) -> Counted:
     counted = Counted()
     if main_part is None:
         return counted
-    _count("headings", [_words(e) for e in main_part.iter("h1", "h2", "h3", "h4", "h5", "h6")], written.headings, counted)
+    _count(
+        "headings", [_words(e) for e in main_part.iter("h1", "h2", "h3", "h4", "h5", "h6")], written.headings, counted
+    )
     _count("code", [_words(e) for e in main_part.iter("pre") if not _is_within(e, "table")], written.code, counted)
     _count_rows(main_part, written, counted)
     _count_items(main_part, written, counted)
@@ -165,7 +167,11 @@ def _count_rows(main_part: Element, written: "Written", counted: Counted) -> Non
         for row in _rows(table):
             counted.wanted["rows"] += 1
             cells = tuple(row)
-            alike = [c for c in by_words.get("".join(sorted(filter(None, cells))), ()) if _stripped(c) == _stripped(cells) or there[c] > 0]
+            alike = [
+                c
+                for c in by_words.get("".join(sorted(filter(None, cells))), ())
+                if _stripped(c) == _stripped(cells) or there[c] > 0
+            ]
             exact = next((c for c in alike if _stripped(c) == _stripped(cells) and there[c] > 0), None)
             if exact is not None:
                 there[exact] -= 1
@@ -230,7 +236,9 @@ def _drop(element: Element) -> None:
 
 def _is_layout(table: Element) -> bool:
     """Whether it is for the looks: one that holds blocks, or has one column, or stands in another."""
-    if _is_within(table, "table") or table.xpath(".//table or .//h1 or .//h2 or .//h3 or .//pre or .//ul or .//ol or .//dl"):
+    if _is_within(table, "table") or table.xpath(
+        ".//table or .//h1 or .//h2 or .//h3 or .//pre or .//ul or .//ol or .//dl"
+    ):
         return True
     return max((sum(map(bool, row)) for row in _rows(table)), default=0) < 2
 

@@ -15,15 +15,16 @@ from lxml import etree
 from app.parse.html.tree import Element
 
 # Never read by anybody: https://html.spec.whatwg.org/#hidden-elements and the embedded content we do not render.
+# `HIDDEN` is our own: what hidden elements are renamed to.
+HIDDEN = "hidden"
 UNREADABLE = (
     *"script style template head title svg iframe object audio video canvas datalist noframes noembed".split(),  # noqa: SIM905  # a list literal takes a line per word
-    *("select", "button", "textarea"),
+    *("select", "button", "textarea", "noscript", HIDDEN),
 )
 # A form that holds headings or paragraphs is the page itself (ASP.NET wraps all of it in one).
 EMPTY_FORM = "form[not(.//h1|.//h2|.//p|.//main|.//article)]"
-# What stands around a page's content as a rule. `HIDDEN` is our own: what hidden elements are renamed to.
-HIDDEN = "hidden"
-LANDMARKS = ("nav", "header", "footer", "aside", "menu", "noscript", HIDDEN)
+# What stands around a page's content as a rule.
+LANDMARKS = ("nav", "header", "footer", "aside", "menu")
 # Blocks that may be named for what they are by class, id, role or itemprop.
 _NAMED = (
     *("article", "div", "dl", "figure", "form", "main", "ol", "p", "section", "table", "td", "ul", "h2", "h3", "h4"),
@@ -38,12 +39,6 @@ _WALKED = {tag: tag for tag in BLOCKS}  # the one string for each, whose hash is
 # Whoever changes what the stylesheet walks changes `app.parse.html.prune` too, which counts the same blocks.
 CELLS = frozenset({"td", "th"})
 _LANDMARKS = frozenset(LANDMARKS)
-_UNSHOWN = frozenset({"noscript", HIDDEN})
-# Hidden until a reader asks for it: a panel of tabs, an answer.
-_OPENED = re.compile(
-    r"(?<![a-z])(?:tab-?pan(?:e|el)s?|tab-?contents?|accordion|collaps(?:e|ed|ible)|faqs?|answers?|expand(?:able|ed)?)"
-    r"(?![a-z])"
-)
 ENOUGH_CHARS = 250  # of sentences, for these to be what the page is about
 _PARAGRAPHS = 3  # of a landmark, for it to hold content
 HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
@@ -101,20 +96,34 @@ class Blocks:
 def of(root: Element, *, whole: bool = False) -> Blocks:
     """The blocks of the tree. Landmarks are left out unless they hold content, or nothing else does.
 
-    whole  leaves only out what is not shown
+    whole  leaves nothing out that is shown
+
+    Hidden elements and noscript are renamed in the tree where they hold what the page is about: a script would show it.
     """
-    result = _own.content(root)
+    shown = _laid_out(root, whole=whole)
+    if shown.prose[0] >= ENOUGH_CHARS:
+        return shown
+    unshown = list(root.iter("noscript", HIDDEN))
+    chars = sum([len(etree.tostring(e, method="text", encoding="unicode", with_tail=False)) for e in unshown])
+    if chars < ENOUGH_CHARS and (shown.lines or not chars):
+        return shown
+    tags = [element.tag for element in unshown]
+    for element in unshown:
+        element.tag = "div"
+    everything = _laid_out(root, whole=whole)
+    if everything.prose[0] >= shown.prose[0] + ENOUGH_CHARS:
+        return everything
+    for element, tag in zip(unshown, tags, strict=True):
+        if shown.lines or tag == "noscript":
+            element.tag = tag
+    return shown if shown.lines else _laid_out(root, whole=whole)
+
+
+def _laid_out(root: Element, *, whole: bool) -> Blocks:
     blocks = Blocks()
-    _lay_out(blocks, result.getroot().text or "")
-    _add_up(blocks, _UNSHOWN if whole else _LANDMARKS)
-    if blocks.prose[0] < ENOUGH_CHARS and _unshown(blocks) >= ENOUGH_CHARS:
-        # Shown by a script, as what hidden parts and noscript hold: https://react.dev/reference/react-dom/server
-        _add_up(blocks, _LANDMARKS - _UNSHOWN)
+    _lay_out(blocks, _own.content(root).getroot().text or "")
+    _add_up(blocks, frozenset() if whole else _LANDMARKS)
     return blocks
-
-
-def _unshown(blocks: Blocks) -> int:
-    return sum([blocks.prose[at] for at in blocks.left if blocks.tags[at] in _UNSHOWN])
 
 
 def _lay_out(blocks: Blocks, marked: str) -> None:
@@ -247,12 +256,8 @@ def _count_lines(blocks: Blocks) -> None:
 
 def _is_outvoted(blocks: Blocks, at: int, *, is_within: bool) -> bool:
     """Whether a landmark holds content.   is_within: it stands in main or an article"""
-    tag = blocks.tags[at]
-    if tag == HIDDEN:
-        return _OPENED.search(blocks.names[at].lower()) is not None
-    if tag == "noscript":
-        return False
-    return blocks.mains[at] > 0 or blocks.paragraphs[at] >= _PARAGRAPHS or (tag == "header" and is_within)
+    is_title = blocks.tags[at] == "header" and is_within
+    return is_title or blocks.mains[at] > 0 or blocks.paragraphs[at] >= _PARAGRAPHS
 
 
 def _within_content(tags: list[str], parents: list[int]) -> list[bool]:

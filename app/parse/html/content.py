@@ -148,7 +148,9 @@ def _without(blocks: Blocks, scoped: list[bool], within: range, rules: int) -> l
         elif by_name and names[n] and _is_named_around(blocks, n, sizes[n] > most):
             keep[n] = False
         elif links[n] and tags[n] in _BOXES and not _is_part(blocks, n):
-            keep[n] = not ((rules & _DENSE and _is_dense(blocks, n, tables)) or (rules & _CARDS and _is_cards(blocks, n)))
+            keep[n] = not (
+                (rules & _DENSE and _is_dense(blocks, n, tables)) or (rules & _CARDS and _is_cards(blocks, n))
+            )
     return keep
 
 
@@ -167,6 +169,10 @@ def _is_dense(blocks: Blocks, n: int, tables: dict[int, int]) -> bool:
     size = blocks.sizes[n]
     if blocks.links[n] * 2 <= size or blocks.prose[n] * 3 >= size:
         return False
+    inner = n + 1  # where there is one
+    if inner < len(blocks.sizes) and blocks.parents[inner] == n and blocks.sizes[inner] == size:
+        if blocks.tags[inner] in _BOXES:
+            return False  # it wraps another block, which is judged
     first = blocks.starts[n]
     at, text, linked, _, _ = blocks.lines[first]
     if blocks.tags[at] in _SUBHEADINGS and linked * 2 < len(text):
@@ -183,6 +189,8 @@ def _is_introduced(blocks: Blocks, n: int, first: int) -> bool:
         return False
     if blocks.tags[at] in _SUBHEADINGS:
         return True
+    while blocks.sizes[blocks.parents[n]] == blocks.sizes[n] and n:  # what only wraps it
+        n = blocks.parents[n]
     is_beside = blocks.parents[n] in (at, blocks.parents[at]) and blocks.tags[at] not in CELLS
     return is_beside and (read > 0 or text[-1] in _STARTS_LIST)
 
@@ -216,10 +224,12 @@ def _tables(blocks: Blocks) -> dict[int, int]:
                 rows[above] = rows.get(above, 0) + 1
         if above is not None and tag in _LAYOUT:
             layout.add(above)
-    data = {t for t in around.values() if t not in layout and (t in headed or (rows.get(t, 0) >= 2 and cells.get(t, 0) >= 2 * rows[t]))}
-    return {
-        n: _INSIDE if n != table else _HEADED if n in headed else 0 for n, table in around.items() if table in data
+    data = {
+        t
+        for t in around.values()
+        if t not in layout and (t in headed or (rows.get(t, 0) >= 2 and cells.get(t, 0) >= 2 * rows[t]))
     }
+    return {n: _INSIDE if n != table else _HEADED if n in headed else 0 for n, table in around.items() if table in data}
 
 
 def _is_named_around(blocks: Blocks, n: int, is_most: bool) -> bool:
@@ -228,7 +238,9 @@ def _is_named_around(blocks: Blocks, n: int, is_most: bool) -> bool:
     said = by_class
     if by_id > by_class and blocks.tags[n] not in HEADINGS and not _is_slug(blocks, n, anchor):
         said = by_id
-    return said == _SURE or (said == _PERHAPS and not is_most and blocks.prose[n] < _PART_PROSE and not blocks.titles[n])
+    return said == _SURE or (
+        said == _PERHAPS and not is_most and blocks.prose[n] < _PART_PROSE and not blocks.titles[n]
+    )
 
 
 def _is_slug(blocks: Blocks, n: int, anchor: str) -> bool:
