@@ -107,6 +107,7 @@ class ExportOptions(TypedDict, total=False):
     format: str
     since: datetime
     part_rows: int
+    content: str
 
 
 def export(
@@ -125,7 +126,7 @@ def export(
     to       a file whose ending names the format, a folder, or s3://bucket/prefix/
     columns  names; none: the usual ones
     where    filters, such as "status=200"
-    options  format, since and part_rows
+    options  format, since, part_rows and content
     """
     _session.check_keywords("export", options, [*(export.__kwdefaults__ or ()), *ExportOptions.__annotations__])
     for option, given in (("columns", columns), ("where", where)):
@@ -142,6 +143,7 @@ def export(
         where=tuple(where),
         since=_session.moment(options.get("since")),
         part_rows=options.get("part_rows", PART_ROWS),
+        content=options.get("content", "main"),
     )
     with _session.database(home) as (settings, engine):
         return export_rows(engine, settings, wish).rows

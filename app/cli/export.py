@@ -9,7 +9,7 @@ import typer
 
 from app.cli.database import open_database
 from app.cli.gather import gather
-from app.cli.options import retyped
+from app.cli.options import Content, PageContent, retyped
 from app.cli.out import AsJson, answer, say, show_json
 from app.words import counted
 
@@ -73,15 +73,18 @@ class _Choice:
     columns: tuple[str, ...]
     where: tuple[str, ...]
     since: str | None
+    content: PageContent
 
 
 def _place(to: To, form: Form = None, part_rows: PartRows = None) -> _Destination:
     return _Destination(to=to, form=form, part_rows=part_rows)
 
 
-def _choice(columns: Columns = None, where: Where = None, since: Since = None) -> _Choice:
+def _choice(
+    columns: Columns = None, where: Where = None, since: Since = None, content: Content = PageContent.MAIN
+) -> _Choice:
     names = tuple(name.strip() for name in columns.split(",")) if columns else ()
-    return _Choice(columns=names, where=tuple(where or ()), since=since)
+    return _Choice(columns=names, where=tuple(where or ()), since=since, content=content)
 
 
 @gather(place=_place, choice=_choice)
@@ -105,6 +108,7 @@ def export(
         columns=choice.columns,
         where=choice.where,
         since=choice.since,
+        content=choice.content,
         part_rows=PART_ROWS if place.part_rows is None else place.part_rows,
     )
     began = time.monotonic()

@@ -17,6 +17,7 @@ from app.store import db, export, links, server
 from app.store.crawls import Crawl
 
 PART_ROWS: Final = 250_000
+CONTENTS: Final = ("main", "full")
 # Rows are stamped before their transaction commits: the next increment begins so much earlier, and repeats a few.
 OVERLAP: Final = timedelta(minutes=10)
 
@@ -32,6 +33,7 @@ class ExportWish:
     where      filters, as `app.admin.export.filters` reads them
     since      rows from then on: pages by when they were fetched last; a text is read by `app.policy.moment`
     part_rows  rows of a part, in a folder
+    content    main or full: how much of a page text and markdown are
     """
 
     what: str
@@ -42,6 +44,7 @@ class ExportWish:
     where: tuple[str, ...] = ()
     since: datetime | str | None = None
     part_rows: int = PART_ROWS
+    content: str = "main"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +60,7 @@ class ExportPlan:
     signature: dict[str, Any]
     part_rows: int
     next_since: str
+    whole: bool = False
 
     @property
     def ending(self) -> str | None:
@@ -71,12 +75,17 @@ def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
         raise InputError(f"--format {form}", f"is for pages; export {kind} as jsonl, csv or parquet")
     if wish.part_rows < 1:
         raise InputError(f"--part-rows {wish.part_rows}", "is not a number of rows; use 1 or more")
+    if wish.content not in CONTENTS:
+        raise InputError(f"--content {wish.content}", f"is not one of {', '.join(CONTENTS)}; choose one")
     chosen = columns.choose(kind, wish.columns or (markdown.FRONT if form is ExportFormat.MARKDOWN else ()))
     if form is ExportFormat.MARKDOWN:
         chosen = columns.with_all(kind, chosen, markdown.NEEDED)
     else:
         formats.writer(form)
     bodies.check(chosen)
+    whole = wish.content == "full"
+    if whole and not {"text", "markdown"} & {column.name for column in chosen}:
+        raise InputError("--content full", "is of the columns text and markdown; add --columns +text")
     given = filters.parse(kind, wish.where)
     names = {column.name for column in chosen}
     flags = {"with_text": "text" in names, "with_duplicates": "duplicate_of" in names}
@@ -101,8 +110,10 @@ def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
             "columns": [column.name for column in chosen],
             "where": sorted(wish.where),
             "since": _signed(wish.since, since),
+            **({"content": wish.content} if whole else {}),
         },
         part_rows=wish.part_rows,
+        whole=whole,
         next_since=(now - OVERLAP).isoformat(timespec="seconds"),
     )
 

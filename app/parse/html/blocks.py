@@ -7,6 +7,7 @@ the text with marks where blocks and links begin and end; one loop over these ma
 
 import re
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -14,13 +15,12 @@ from lxml import etree
 
 from app.parse.html.tree import Element
 
-# Never read by anybody: https://html.spec.whatwg.org/#hidden-elements and the embedded content we do not render.
 # `HIDDEN` is our own: what hidden elements are renamed to.
 HIDDEN = "hidden"
-UNREADABLE = (
-    *"script style template head title svg iframe object audio video canvas datalist noframes noembed".split(),  # noqa: SIM905  # a list literal takes a line per word
-    *("select", "button", "textarea", "noscript", HIDDEN),
-)
+# Never read by anybody: https://html.spec.whatwg.org/#hidden-elements and the embedded content we do not render.
+NEVER_READ = """script style noscript template head title svg iframe object audio video canvas datalist noframes
+    noembed""".split()  # noqa: SIM905  # a list literal takes a line per word
+UNREADABLE = (*NEVER_READ, "select", "button", "textarea", HIDDEN)
 # A form that holds headings or paragraphs is the page itself (ASP.NET wraps all of it in one).
 EMPTY_FORM = "form[not(.//h1|.//h2|.//p|.//main|.//article)]"
 # What stands around a page's content as a rule.
@@ -75,6 +75,7 @@ class Blocks:
     paragraphs    those that read like sentences, of the block and all below
     mains         main, and articles of some length, of the block and all below
     left          landmarks that are left out; nothing of them counts in the blocks above
+    is_all        nothing is left out but `NEVER_READ`: there was nothing else
     """
 
     parents: list[int] = field(default_factory=lambda: [0])
@@ -91,6 +92,7 @@ class Blocks:
     paragraphs: list[int] = field(default_factory=list)
     mains: list[int] = field(default_factory=list)
     left: list[int] = field(default_factory=list)
+    is_all: bool = False
 
 
 def of(root: Element, *, whole: bool = False) -> Blocks:
@@ -100,28 +102,33 @@ def of(root: Element, *, whole: bool = False) -> Blocks:
 
     Hidden elements and noscript are renamed in the tree where they hold what the page is about: a script would show it.
     """
-    shown = _laid_out(root, whole=whole)
+    shown = _laid_out(_own.content(root), whole=whole)
+    if not shown.lines:  # nothing but forms, or what is hidden
+        shown = _laid_out(_own.everything(root), whole=True)
+        shown.is_all = True
     if shown.prose[0] >= ENOUGH_CHARS:
         return shown
     unshown = list(root.iter("noscript", HIDDEN))
     chars = sum([len(etree.tostring(e, method="text", encoding="unicode", with_tail=False)) for e in unshown])
-    if chars < ENOUGH_CHARS and (shown.lines or not chars):
+    if chars < ENOUGH_CHARS:
         return shown
     tags = [element.tag for element in unshown]
     for element in unshown:
         element.tag = "div"
-    everything = _laid_out(root, whole=whole)
+    everything = _laid_out(_own.content(root), whole=whole)
     if everything.prose[0] >= shown.prose[0] + ENOUGH_CHARS:
         return everything
     for element, tag in zip(unshown, tags, strict=True):
-        if shown.lines or tag == "noscript":
-            element.tag = tag
-    return shown if shown.lines else _laid_out(root, whole=whole)
+        element.tag = tag
+    return shown
 
 
-def _laid_out(root: Element, *, whole: bool) -> Blocks:
+def _laid_out(result: etree._XSLTResultTree, *, whole: bool) -> Blocks:  # noqa: SLF001  # lxml documents no other name
     blocks = Blocks()
-    _lay_out(blocks, _own.content(root).getroot().text or "")
+    marked = result.getroot().text or ""
+    if any(sign in marked for sign in PERMALINKS):
+        marked = _PERMALINK.sub("", marked)
+    _lay_out(blocks, marked)
     _add_up(blocks, frozenset() if whole else _LANDMARKS)
     return blocks
 
@@ -130,8 +137,6 @@ def _lay_out(blocks: Blocks, marked: str) -> None:
     """Turn marks into blocks and lines. Every piece of text lies between two edges, so it is one line."""
     parents, tags, names, lines, starts = blocks.parents, blocks.tags, blocks.names, blocks.lines, blocks.starts
     at, in_link, glued, in_pre = 0, False, False, 0
-    if any(sign in marked for sign in PERMALINKS):
-        marked = _PERMALINK.sub("", marked)
     for piece in marked.split(_OPEN):
         head, is_block, rest = piece.partition(_NAMES_END)
         tag, named = _WALKED.get(head), ""
@@ -146,8 +151,7 @@ def _lay_out(blocks: Blocks, marked: str) -> None:
             starts.append(len(lines))
             if tag == "pre" and not in_pre:
                 in_pre = at
-            if glued and tag not in CELLS:
-                glued = False
+            glued = glued and tag in CELLS
         else:
             rest, glued = piece, False
         while rest:
@@ -163,8 +167,7 @@ def _lay_out(blocks: Blocks, marked: str) -> None:
                     lines.append((at, text, linked, own, glued))
                     glued = True
             if closes:
-                if glued and tags[at] not in CELLS:
-                    glued = False
+                glued = glued and tags[at] in CELLS
                 if at == in_pre:
                     in_pre = 0
                 at = parents[at]
@@ -297,7 +300,7 @@ def _block(tag: str) -> str:
     )
 
 
-def _stylesheet() -> etree.XSLT:
+def _stylesheet(left_out: Iterable[str]) -> etree.XSLT:
     templates = "".join(map(_block, (*_NAMED, *_PLAIN)))
     return etree.XSLT(
         regexp=False,  # lxml would register functions for them with each page
@@ -311,7 +314,7 @@ def _stylesheet() -> etree.XSLT:
                 <xsl:text>{_LINK}</xsl:text><xsl:apply-templates/><xsl:text>{_LINK_END}</xsl:text>
             </xsl:template>
             <xsl:template match="{_BREAKS}"><xsl:text>{_OPEN}</xsl:text></xsl:template>
-            <xsl:template match="{"|".join((*UNREADABLE, EMPTY_FORM))}" priority="1"/>
+            <xsl:template match="{"|".join(left_out)}" priority="1"/>
             </xsl:stylesheet>"""
         ),
     )
@@ -321,7 +324,8 @@ class _Stylesheets(threading.local):
     """Compiled objects, one set per thread: lxml locks them while they work, and recompiles those of another thread."""
 
     def __init__(self) -> None:
-        self.content = _stylesheet()
+        self.content = _stylesheet((*UNREADABLE, EMPTY_FORM))
+        self.everything = _stylesheet(NEVER_READ)
 
 
 _own = _Stylesheets()

@@ -46,7 +46,8 @@ def prepare(root: Element, hidden: Sequence[Element]) -> None:
     """Make the tree ready for `blocks`: what nobody reads gets a tag that is left out, and formulas are written out.
 
     That is what is hidden, but for what a reader opens, and columns of line numbers. A formula counts as shown, though
-    its element is hidden beside a picture of it. Headings that link to themselves, as many manuals have them, are no titles of other pages.
+    its element is hidden beside a picture of it. A heading that links to itself, as manuals have them, is no title of
+    another page.
     """
     for element in hidden:
         if element.tag not in _DOCUMENT and not _is_opened(element):
@@ -101,7 +102,8 @@ def _write_formula(formula: Element) -> None:
 
 
 def _all_text(element: Element) -> str:
-    return etree.tostring(element, method="text", encoding="unicode", with_tail=False)
+    found: str = etree.tostring(element, method="text", encoding="unicode", with_tail=False)
+    return found
 
 
 def _joined(found: Blocks, keep: Sequence[bool]) -> str:
