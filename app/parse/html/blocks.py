@@ -39,6 +39,7 @@ _WALKED = {tag: tag for tag in BLOCKS}  # the one string for each, whose hash is
 # Whoever changes what the stylesheet walks changes `app.parse.html.prune` too, which counts the same blocks.
 CELLS = frozenset({"td", "th"})
 _LANDMARKS = frozenset(LANDMARKS)
+_HOLDERS = _LANDMARKS | {"main", "article"}
 ENOUGH_CHARS = 250  # of sentences, for these to be what the page is about
 _PARAGRAPHS = 3  # of a landmark, for it to hold content
 HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
@@ -123,7 +124,7 @@ def of(root: Element, *, whole: bool = False) -> Blocks:
     return shown
 
 
-def _laid_out(result: etree._XSLTResultTree, *, whole: bool) -> Blocks:  # noqa: SLF001  # lxml documents no other name
+def _laid_out(result: etree._XSLTResultTree, *, whole: bool) -> Blocks:  # lxml documents no other name
     blocks = Blocks()
     marked = result.getroot().text or ""
     if any(sign in marked for sign in PERMALINKS):
@@ -215,18 +216,20 @@ def _add_up(blocks: Blocks, left_out: frozenset[str]) -> None:
     for at in range(count - 1, 0, -1):
         if size := sizes[at]:  # most blocks have no links
             tag, above = tags[at], parents[at]
-            if tag in left_out and not _is_outvoted(blocks, at, is_within=within[at]):
-                blocks.left.append(at)
-                continue
+            if tag in _HOLDERS:
+                if tag in left_out and not _is_outvoted(blocks, at, is_within=within[at]):
+                    blocks.left.append(at)
+                    continue
+                mains[at] += tag == "main" or (tag == "article" and prose[at] >= ENOUGH_CHARS)
             sizes[above] += size
-            if tag == "main" or (tag == "article" and prose[at] >= ENOUGH_CHARS):
-                mains[at] += 1
-            mains[above] += mains[at]
-            titles[above] += titles[at]
+            if mains[at]:
+                mains[above] += mains[at]
             if read := prose[at]:
                 prose[above] += read
                 paragraphs[above] += paragraphs[at]
                 headed[above] += headed[at]
+            if titles[at]:
+                titles[above] += titles[at]
             if linked := links[at]:
                 links[above] += linked
                 cards[above] += cards[at]

@@ -38,6 +38,7 @@ _PERHAPS_AROUND = re.compile(
     )(?![a-z])""",
     re.VERBOSE,
 )
+_ANY = re.compile(f"(?:{_AROUND.pattern})|(?:{_PERHAPS_AROUND.pattern})", re.VERBOSE)
 _BODY = re.compile(
     r"""(?<![a-z])(?:
     (?:article|entry|post|story|content|body|news|blog|page)[-_]{0,2}(?:body|content|text|copy)
@@ -145,7 +146,8 @@ def _without(blocks: Blocks, scoped: list[bool], within: range, rules: int) -> l
         elif not sizes[n] or headed[n] or prose[n] > half or (tables and tables.get(n) == _INSIDE):
             continue
         elif by_name and (
-            (names[n] and _is_named_around(blocks, n, is_most=sizes[n] > most)) or _is_beside_title(blocks, n)
+            (names[n] and _said(names[n])[0] and _is_named_around(blocks, n, is_most=sizes[n] > most))
+            or (tags[parents[n]] == "header" and _is_beside_title(blocks, n))
         ):
             keep[n] = False
         elif links[n] and tags[n] in _BOXES and not _is_part(blocks, n):
@@ -163,9 +165,7 @@ def _is_part(blocks: Blocks, n: int) -> bool:
 
 def _is_beside_title(blocks: Blocks, n: int) -> bool:
     """Whether it stands in the header of an article, and is neither heading nor sentence: author, date, buttons."""
-    if blocks.tags[blocks.parents[n]] != "header" or blocks.prose[n]:
-        return False
-    return HEADINGS.isdisjoint(blocks.tags[n : _end(blocks, n)])
+    return not blocks.prose[n] and HEADINGS.isdisjoint(blocks.tags[n : _end(blocks, n)])
 
 
 def _is_dense(blocks: Blocks, n: int, tables: dict[int, int]) -> bool:
@@ -240,7 +240,7 @@ def _tables(blocks: Blocks) -> dict[int, int]:
 
 def _is_named_around(blocks: Blocks, n: int, *, is_most: bool) -> bool:
     """Whether the names of a block say that it stands around the content, and nothing in it outvotes them."""
-    by_class, by_id, anchor = _said(blocks.names[n])
+    _, by_class, by_id, anchor = _said(blocks.names[n])
     said = by_class
     if by_id > by_class and blocks.tags[n] not in HEADINGS and not _is_slug(blocks, n, anchor):
         said = by_id
@@ -258,11 +258,13 @@ def _is_slug(blocks: Blocks, n: int, anchor: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _said(names: str) -> tuple[int, int, str]:
-    """What the classes say, what the id says, and the id."""
+def _said(names: str) -> tuple[bool, int, int, str]:
+    """Whether names say anything, what the classes say, what the id says, and the id."""
+    if not _ANY.search(names.lower()):
+        return False, _NONE, _NONE, ""
     classes, _, rest = names.lower().partition("#")
     anchor, _, more = rest.partition(" ")
-    return _heard(f"{classes} {more}"), _heard(anchor), anchor
+    return True, _heard(f"{classes} {more}"), _heard(anchor), anchor
 
 
 def _heard(names: str) -> int:

@@ -26,7 +26,11 @@ def fold(text: str | None) -> str:
 
 def hidden_roots(root: Element) -> list[Element]:
     """Elements hidden by their own attributes, in document order: `hidden`, display:none, visibility:hidden."""
-    return [e for e in root.iter() if e.get("hidden") is not None or _HIDING_STYLE.search(e.get("style", ""))]
+    return [
+        element
+        for element in root.iter()
+        if ((style := element.get("style")) and _HIDING_STYLE.search(style)) or element.get("hidden") is not None
+    ]
 
 
 def main_text(root: Element, hidden: Sequence[Element] = (), *, whole: bool = False) -> str:
