@@ -56,7 +56,7 @@ def chosen_part(
     text: Annotated[bool, typer.Option("--text", help="The main text.")] = False,
     text_best: Annotated[
         bool,
-        typer.Option("--text-best", help="The main text as trafilatura finds it: better for articles, and slower."),
+        typer.Option("--text-best", help="The main text as trafilatura finds it, which takes longer."),
     ] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="The content as Markdown.")] = False,
     warc: Annotated[bool, typer.Option("--warc", help="Its WARC record.")] = False,

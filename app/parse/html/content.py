@@ -60,6 +60,7 @@ _FAIR_SHARE = 4  # <main> counts when it holds at least one part in so many of t
 _INDEX_SHARE = 4  # where sentences are a smaller part of what holds the content, titles and links are it
 _FEWEST_CARDS, _CARD_PROSE = 3, 200  # teasers: at least so many, and so many characters after the title of each
 _PART_PROSE = 300  # of a block whose name may be that of a part of the article
+_TITLE_LINES = 2
 _LEAST = 2  # rows of a table of data without a header, and cells of a row
 _CELL_CHARS = 80  # a cell with fewer is no column of navigation
 _STARTS_LIST = ":：；;"
@@ -176,10 +177,21 @@ def _is_dense(blocks: Blocks, n: int, tables: dict[int, int]) -> bool:
     if _wraps_one(blocks, n):
         return False  # which is judged
     first = blocks.starts[n]
-    at, text, linked, _, _ = blocks.lines[first]
-    if blocks.tags[at] in _SUBHEADINGS and linked * 2 < len(text):
+    if _is_titled(blocks, n, first):
         return False
     return not (blocks.tags[n] in _LISTS and (tables.get(n) == _HEADED or _is_introduced(blocks, n, first)))
+
+
+def _is_titled(blocks: Blocks, n: int, first: int) -> bool:
+    """Whether a heading that is no link is among the first lines of a block."""
+    left = blocks.sizes[n]
+    for at, text, linked, _, _ in blocks.lines[first : first + _TITLE_LINES]:
+        if blocks.tags[at] in _SUBHEADINGS and linked * 2 < len(text):
+            return True
+        left -= len(text)
+        if left <= 0:
+            break
+    return False
 
 
 def _wraps_one(blocks: Blocks, n: int) -> bool:
