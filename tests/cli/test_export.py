@@ -33,24 +33,6 @@ def test_json_says_what_was_written(tiptoe: Tiptoe, site: Site, tmp_path: Path) 
     assert ago.json["rows"] == ran.json["rows"]
 
 
-def test_all_that_a_reader_sees(tiptoe: Tiptoe, site: Site, tmp_path: Path) -> None:
-    wanted = ("export", "pages", "--crawl", "docs", "--columns", "url,text,markdown")
-    assert tiptoe(*wanted, "--to", "main.jsonl").code == 0
-    assert tiptoe(*wanted, "--to", "full.jsonl", "--content", "full").code == 0
-    main, full = (
-        [json.loads(line) for line in (tmp_path / name).read_text().splitlines()]
-        for name in ("main.jsonl", "full.jsonl")
-    )
-    assert [row["url"] for row in main] == [row["url"] for row in full]
-    archived = [(short, long) for short, long in zip(main, full, strict=True) if long["markdown"]]
-    assert archived
-    assert [] == [
-        (short["text"], long["text"])
-        for short, long in archived
-        if not set(short["text"].split()) <= set(long["text"].split())
-    ]
-
-
 def test_the_summary_agrees_with_its_counts(tiptoe: Tiptoe, site: Site) -> None:
     ran = tiptoe("export", "pages", "--crawl", "docs", "--to", "one", "--where", "url~/a$", "--format", "markdown")
     assert ran.out.startswith("1 page to one, in ")
