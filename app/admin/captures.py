@@ -14,6 +14,7 @@ from app.config import Settings
 from app.errors import ArchiveMissing, InputError, SegmentElsewhere
 from app.model import Archived, Capture, CaptureKind, Page, Url
 from app.parse import charset
+from app.parse.html.html import full_text
 from app.policy import text_diff
 from app.policy.document import document_of, documents, plain_of
 from app.policy.moment import moment
@@ -180,12 +181,14 @@ def compare(
     return CaptureDiff(crawl=found.crawl, url=found.url, old=earlier, new=latest, changes=changes)
 
 
-def text_of(capture: Capture, answer: Archived, settings: Settings) -> str:
-    """The main text of a capture, as crawling finds it.
+def text_of(capture: Capture, answer: Archived, settings: Settings, *, whole: bool = False) -> str:
+    """The main text of a capture, as crawling finds it.   whole: all that a reader of the page sees
 
     A process of its own reads it, within the time and memory that a document has in isolation: none ends the dashboard,
     or holds it. Raises InputError where it cannot.
     """
+    if whole:
+        return full_text(answer.body, _content_type(capture, answer))
     options = PageOptions(
         content_type=_content_type(capture, answer),
         content_language=None,
@@ -214,11 +217,14 @@ def best_text_of(capture: Capture, answer: Archived) -> str:
     return text_best.best(answer.body, answer.at or capture.url, _content_type(capture, answer))
 
 
-def markdown_of(capture: Capture, answer: Archived) -> str:
-    """The content as Markdown, its links absolute. Raises InputError where the library for it is not installed."""
+def markdown_of(capture: Capture, answer: Archived, *, whole: bool = False) -> str:
+    """The content as Markdown, its links absolute. Raises InputError where the library for it is not installed.
+
+    whole  all that a reader of the page sees
+    """
     from app.parse import markdown
 
-    return markdown.of(answer.body, answer.at or capture.url, _content_type(capture, answer))
+    return markdown.of(answer.body, answer.at or capture.url, _content_type(capture, answer), whole=whole)
 
 
 def html_of(capture: Capture, answer: Archived) -> str:

@@ -10,6 +10,7 @@ import typer
 from app.cli import screenshot
 from app.cli.database import open_database
 from app.cli.gather import gather
+from app.cli.options import Content, PageContent
 from app.cli.out import AsJson, answer, differing, done, facts, heading, say, show_json, shown, table, write_file
 from app.words import counted
 
@@ -55,7 +56,7 @@ def chosen_part(
     text: Annotated[bool, typer.Option("--text", help="The main text.")] = False,
     text_best: Annotated[
         bool,
-        typer.Option("--text-best", help="The main text as trafilatura finds it: better for articles, and slower."),
+        typer.Option("--text-best", help="The main text as trafilatura finds it, which takes longer."),
     ] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="The content as Markdown.")] = False,
     warc: Annotated[bool, typer.Option("--warc", help="Its WARC record.")] = False,
@@ -109,10 +110,16 @@ def list_(
 
 
 class Which(NamedTuple):
-    """The capture that is asked for. at: its number, or a moment;   plain: the answer, not what a browser made of it"""
+    """The capture that is asked for.
+
+    at       its number, or a moment
+    plain    the answer, not what a browser made of it
+    content  how much of its text
+    """
 
     at: str | None = None
     plain: bool = False
+    content: PageContent = PageContent.MAIN
 
 
 def chosen_capture(
@@ -120,9 +127,10 @@ def chosen_capture(
         str | None, typer.Option(metavar="WHICH", help=f"Which capture: {_MOMENT}.", show_default="latest")
     ] = None,
     plain: Plain = False,
+    content: Content = PageContent.MAIN,
 ) -> Which:
     """The capture that is asked for."""
-    return Which(at, plain)
+    return Which(at, plain, content)
 
 
 @app.command()
@@ -151,9 +159,12 @@ def show(
             screenshot.take(engine, settings, url, picture, crawl=crawl, at=which.at, as_json=as_json)
         return
     part = part or (None if out is None else ShownPart.HTML)
+    whole = which.content is PageContent.FULL
+    if whole and part not in (ShownPart.TEXT, ShownPart.MARKDOWN):
+        raise InputError("--content full", "is of a text; add --text or --markdown")
     with open_database() as (settings, engine):
         found = captures.show(engine, settings, url, crawl=crawl, at=which.at, plain=which.plain)
-        text, octets = _content(engine, settings, found, part) if part else ("", b"")
+        text, octets = _content(engine, settings, found, part, whole=whole) if part else ("", b"")
     if out is not None:
         write_file(out, octets)
         done(f"{out}: {part} written", as_json=as_json, file=out, part=part)
@@ -200,7 +211,9 @@ def diff(
         _show_diff(found)
 
 
-def _content(engine: "Engine", settings: "Settings", found: "CapturePage", part: ShownPart) -> tuple[str, bytes]:
+def _content(
+    engine: "Engine", settings: "Settings", found: "CapturePage", part: ShownPart, *, whole: bool
+) -> tuple[str, bytes]:
     """A part of a capture: as text for a person, and as the bytes of a file."""
     from app.admin import captures
 
@@ -211,11 +224,11 @@ def _content(engine: "Engine", settings: "Settings", found: "CapturePage", part:
         case ShownPart.HTML:
             return captures.html_of(found.capture, found.answer), found.answer.body
         case ShownPart.TEXT:
-            text = captures.text_of(found.capture, found.answer, settings)
+            text = captures.text_of(found.capture, found.answer, settings, whole=whole)
         case ShownPart.TEXT_BEST:
             text = captures.best_text_of(found.capture, found.answer)
         case ShownPart.MARKDOWN:
-            text = captures.markdown_of(found.capture, found.answer)
+            text = captures.markdown_of(found.capture, found.answer, whole=whole)
         case ShownPart.WARC:
             record, member = captures.warc_of(engine, settings, found.capture)
             return record.decode("utf-8", "replace"), member

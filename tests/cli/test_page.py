@@ -61,6 +61,13 @@ def test_a_part_of_a_capture(tiptoe: Tiptoe, put: Deposit, option: str, first: s
     assert holds in tiptoe("page", "show", URL, option, "--json").json[option[2:]]
 
 
+@pytest.mark.parametrize("option", ["--text", "--markdown"])
+def test_all_that_a_reader_sees(tiptoe: Tiptoe, put: Deposit, option: str) -> None:
+    put(OLD.replace("<main>", "<nav>Home page</nav><main>"))
+    assert "Home page" not in tiptoe("page", "show", URL, option).out
+    assert tiptoe("page", "show", URL, option, "--content", "full").out.startswith("Home page")
+
+
 def test_a_file_has_the_bytes_as_they_came(tiptoe: Tiptoe, put: Deposit, tmp_path: Path) -> None:
     put(OLD)
     assert tiptoe("page", "show", URL, "--out", str(tmp_path / "a.html")).out.endswith("a.html: html written\n")
@@ -204,6 +211,7 @@ def test_list_since(tiptoe: Tiptoe, put: Deposit) -> None:
         (["show", "http://b.test/"], "http://b.test/: no crawl knows the host b.test; tiptoe host list shows those"),
         (["show", "nonsense://x"], "URL 'nonsense://x': "),
         (["show", URL, "--text", "--html"], "--html and --text: exclude each other; choose one"),
+        (["show", URL, "--html", "--content", "full"], "--content full: is of a text; add --text or --markdown"),
         (["show", URL, "--at", "yesterday"], "--at yesterday: is not a moment; write 2026-11-01"),
         (["show", URL, "--at", "9" * 30], f"--at {'9' * 30}: is not a moment; write 2026-11-01"),
         (["show", URL, "--crawl", "nix"], "crawl 'nix': does not exist; there are: docs"),
