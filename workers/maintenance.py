@@ -1,6 +1,7 @@
 """The janitors, named by their act; beat sends each at its interval, and runs `near` itself (`app.celery`)."""
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import structlog
 
@@ -10,6 +11,7 @@ from app.beat import index_pages as index
 from app.beat import measure as measure_crawls
 from app.beat import promote as promote_urls
 from app.beat import reprice as reprice_recrawls
+from app.beat import reread_pages as stored_pages
 from app.beat import rotate_logs as retain_logs
 from app.beat import sweep as sweep_up
 from app.beat import trim as trim_crawls
@@ -21,6 +23,11 @@ from workers import process
 
 _log = structlog.get_logger()
 _near = NearMemory()  # of beat, which runs `near` in one thread
+
+
+@lru_cache(maxsize=1)
+def _janitor() -> stored_pages.RereadJanitor:
+    return stored_pages.RereadJanitor(process.engine(), current())
 
 
 @app.task(name="tiptoe.promote")
@@ -63,6 +70,12 @@ def retain() -> None:
 def index_pages() -> None:
     """Index pages for search, of crawls that ask for it."""
     _quietly("index", lambda: index.index_pages(process.engine()))
+
+
+@app.task(name="tiptoe.reread")
+def reread() -> None:
+    """Read stored pages again that an earlier release has read."""
+    _quietly("reread", lambda: _janitor().run())
 
 
 @app.task(name="tiptoe.near")

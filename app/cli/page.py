@@ -1,6 +1,7 @@
-"""`tiptoe page`: pages as the archive has them: listed, shown, compared. No request is sent."""
+"""`tiptoe page`: pages as the archive has them: listed, shown, compared, read again. No request is sent."""
 
-from dataclasses import replace
+import sys
+from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from app.admin.captures import CaptureDiff, CapturePage
+    from app.beat.reread_pages import Reread
     from app.config import Settings
     from app.model import Capture
 
@@ -209,6 +211,37 @@ def diff(
         )
     else:
         _show_diff(found)
+
+
+@app.command()
+def reread(
+    crawl: Annotated[str, typer.Argument(metavar="CRAWL", help="The crawl whose pages are read again.")],
+    as_json: AsJson = False,
+) -> None:
+    """Read stored pages again from the archive, where an earlier release found their text. No request is sent.
+
+    Title, text, language, dates and data are renewed, and what is made of them is due again; nothing counts as a
+    change. A running fleet does it by itself, slowly.
+    """
+    from app.admin import reread as act
+
+    with open_database() as (settings, engine):
+        found = act.reread_crawl(engine, settings, crawl, tell=_tell_reread)
+    read = found.found
+    line = f"{crawl}: {counted(read.pages, 'page')} read again, {read.texts:,} with another text"
+    reasons = (
+        ("not in the archive, or on another machine", read.missing),
+        ("withdrawn by their owners", read.withdrawn),
+        ("not readable", read.unreadable),
+        ("fetched meanwhile", read.overtaken),
+    )
+    kept = "".join(f"; {n:,} {why}" for why, n in reasons if n)
+    done(line + kept, as_json=as_json, crawl=crawl, left=found.left, **asdict(read))
+
+
+def _tell_reread(found: "Reread") -> None:
+    if sys.stderr.isatty():
+        say(f"{counted(found.pages, 'page')} read again")
 
 
 def _content(
