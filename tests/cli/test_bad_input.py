@@ -42,7 +42,7 @@ SEEDS = [
     ("ftp://127.0.0.1/", ("ftp://127.0.0.1/", "http")),
     ("nonsense", ("nonsense", "https://")),
     ("http://no-such-host.invalid/", ("no-such-host.invalid", "resolve")),
-    ("http://10.1.2.3/", ("10.1.2.3", "TIPTOE_ALLOW_NETWORKS=10.1.2.3/32")),
+    ("http://10.1.2.3/", ("10.1.2.3", "--allow-network 10.1.2.3/32", "TIPTOE_ALLOW_NETWORKS=10.1.2.3/32")),
     ("http://user:secret@127.0.0.1/", ("password",)),
     ("http://93.184.216.34/", ("contact", "--contact")),
 ]
