@@ -37,9 +37,7 @@ def test_a_name_is_printable_and_bounded_in_octets(worker: Worker, name: str) ->
         crawls.create(worker.engine, name)
 
 
-@pytest.mark.parametrize(
-    ("name", "better"), [("a b/c", "a-b-c"), ("a\\b", "a-b"), ("/", "docs"), ("--json", "json")]
-)
+@pytest.mark.parametrize(("name", "better"), [("a b/c", "a-b-c"), ("a\\b", "a-b"), ("/", "docs"), ("--json", "json")])
 def test_a_name_is_one_word_and_no_path(worker: Worker, name: str, better: str) -> None:
     with pytest.raises(InputError, match=f"use {better}, say"):
         crawls.create(worker.engine, name)

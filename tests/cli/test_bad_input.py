@@ -56,6 +56,26 @@ def test_a_seed_that_cannot_be_crawled(home: Path, seed: str, words: tuple[str, 
     assert not (home / "postgres").exists()  # known before anything was started
 
 
+@pytest.mark.parametrize(
+    ("name", "lines", "words"),
+    [
+        ("seeds.txt", "# nothing\n\n", ("seed file seeds.txt", "contains no seed")),
+        ("pages.csv", "title,url\nA,ftp://127.0.0.1/\n", ("ftp://127.0.0.1/", "http")),
+        ("many", "http://127.0.0.1/\n" * 10_001, ("more than 10,000 seeds", "tiptoe seed import NAME many")),
+    ],
+)
+def test_a_file_of_seeds_that_cannot_be_crawled(home: Path, name: str, lines: str, words: tuple[str, ...]) -> None:
+    Path(name).write_text(lines, encoding="utf-8")  # in the test's own folder
+    ran = run("crawl", name)
+    assert ran.code == 2, ran.err
+    says(ran, *words)
+    assert not (home / "postgres").exists()
+
+
+def test_a_quiet_command_still_says_its_error(home: Path) -> None:
+    assert run("crawl", "ftp://127.0.0.1/", "--quiet").err.count("\n") == 1
+
+
 @pytest.fixture
 def nobody_listens() -> int:
     with socket.socket() as probe:
