@@ -1,4 +1,4 @@
-"""`tiptoe page`: pages as the archive has them: listed, shown, compared, read again. No request is sent."""
+"""`tiptoe page`: pages as the archive has them: listed, shown, compared, read again. Only `get` sends a request."""
 
 import sys
 from dataclasses import asdict, replace
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from app.cli import screenshot
-from app.cli.database import open_database
+from app.cli.database import May, open_database
 from app.cli.gather import gather
 from app.cli.options import Content, PageContent
+from app.cli.ordered import ordered
 from app.cli.out import AsJson, answer, differing, done, facts, heading, say, show_json, shown, table, write_file
 from app.words import counted
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from app.config import Settings
     from app.model import Capture
 
-app = typer.Typer(no_args_is_help=True, help="Pages in the archive: list, show and compare them, without a request.")
+app = typer.Typer(no_args_is_help=True, help="Pages in the archive: list, show and compare them; get one page now.")
 _SHOWN = 20  # captures
 
 Url = Annotated[
@@ -160,13 +161,27 @@ def show(
             picture = replace(picture, plain=which.plain)
             screenshot.take(engine, settings, url, picture, crawl=crawl, at=which.at, as_json=as_json)
         return
-    part = part or (None if out is None else ShownPart.HTML)
     whole = which.content is PageContent.FULL
     if whole and part not in (ShownPart.TEXT, ShownPart.MARKDOWN):
         raise InputError("--content full", "is of a text; add --text or --markdown")
     with open_database() as (settings, engine):
         found = captures.show(engine, settings, url, crawl=crawl, at=which.at, plain=which.plain)
-        text, octets = _content(engine, settings, found, part, whole=whole) if part else ("", b"")
+        _show_part(engine, settings, found, part, out, whole=whole, as_json=as_json)
+
+
+def _show_part(
+    engine: "Engine",
+    settings: "Settings",
+    found: "CapturePage",
+    part: ShownPart | None,
+    out: Path | None,
+    *,
+    whole: bool = False,
+    as_json: bool,
+) -> None:
+    """Show a capture, or a part of it, or write the part to a file."""
+    part = part or (None if out is None else ShownPart.HTML)
+    text, octets = _content(engine, settings, found, part, whole=whole) if part else ("", b"")
     if out is not None:
         write_file(out, octets)
         done(f"{out}: {part} written", as_json=as_json, file=out, part=part)
@@ -177,6 +192,26 @@ def show(
         answer(text)
     else:
         _show(found)
+
+
+@app.command()
+@gather(part=chosen_part)
+def get(
+    url: Url,
+    part: ShownPart | None = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write that part to a file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fetch one page now, politely, keep it in the crawl `single-pages`, and show it or one part of it."""
+    from app.admin import by_hand, captures
+
+    with open_database(May.CREATE) as (settings, engine):
+        with ordered(engine, "page.get", url) as order:
+            fetched = by_hand.fetch(engine, settings, url)
+            order.outcome = f"kept in {by_hand.CRAWL}"
+        say(f"{fetched}: fetched now, and kept in the crawl {by_hand.CRAWL}")
+        found = captures.show(engine, settings, fetched, crawl=by_hand.CRAWL)
+        _show_part(engine, settings, found, part, out, as_json=as_json)
 
 
 @app.command()
