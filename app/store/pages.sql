@@ -1,7 +1,8 @@
 -- keep: store pages; a page fetched again replaces its row
 -- Pages of crawls that are searched queue up to be indexed, new texts to be compared
 -- The same bytes are no change, whatever is read from them: a newer release may read more, or less.
--- What a browser made stands until it makes it anew: the plain answer of such a page says nothing.
+-- What a browser made stands until it makes it anew: the plain answer of such a page says nothing. A document is no
+-- change of its shell, nor a shell of its document: only like is compared with like.
 WITH kept AS (
 INSERT INTO pages (host_id, crawl_id, key, url, status, content_type, charset, language, language_detected, title,
                    headline, author, data, description, published_at, published_from, modified_at, modified_from,
@@ -39,8 +40,12 @@ SET status = excluded.status, content_type = excluded.content_type, charset = ex
     directives = excluded.directives, opt_out = excluded.opt_out, fetched_at = excluded.fetched_at,
     rendered_at = excluded.rendered_at, links_cut = excluded.links_cut,
     changed_at = CASE WHEN pages.text_sha256 = excluded.text_sha256 OR pages.body_sha256 = excluded.body_sha256
+                        OR pages.rendered_at IS NULL AND excluded.rendered_at IS NOT NULL
+                        OR pages.rendered_at IS NOT NULL AND excluded.rendered_at IS NULL
+                           AND excluded.needs_script IS NOT NULL
                       THEN pages.changed_at ELSE excluded.changed_at END
-RETURNING host_id, crawl_id, key, changed_at = fetched_at AS is_new
+RETURNING host_id, crawl_id, key,
+          changed_at = fetched_at OR rendered_at IS NOT NULL OR needs_script IS NOT NULL AS is_new
 ), compared AS (
 INSERT INTO near_queue (host_id, crawl_id, key)
 SELECT k.host_id, k.crawl_id, k.key
