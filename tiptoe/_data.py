@@ -1,4 +1,4 @@
-"""`tiptoe.pages`, `items`, `add_seeds`, `export`: what crawls have, without running one."""
+"""`tiptoe.pages`, `changes`, `items`, `add_seeds`, `export`: what crawls have, without running one."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from tiptoe import _session
 
 if TYPE_CHECKING:
+    from app.admin.changes import PageChange
     from app.extract.page import CrawledPage
 
 
@@ -24,6 +25,22 @@ def pages(crawl: str, *, since: datetime | None = None, home: str | Path | None 
     yield from open_feed(held.engine, held.settings, find(held.engine, crawl), keeps=held).stored(
         _session.moment(since)
     )
+
+
+def changes(
+    crawl: str, *, since: datetime | None = None, passages: bool = False, home: str | Path | None = None
+) -> "Iterator[PageChange]":
+    """List what is new, changed and gone in a crawl, host by host, in constant memory: change, at, url, host, title.
+
+    since     changes from then on; without it, of the last 7 days
+    passages  of changed pages what their text lost and gained, read from the archive
+    Raises InputError for a crawl that there is not.
+    """
+    from app.admin import changes as admin
+
+    begins = _session.moment(since)
+    with _session.database(home) as (settings, engine):
+        yield from admin.changes(engine, settings, crawl, since=begins or admin.USUAL, passages=passages).found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Shows what the archive has of a page: lists its captures, reads one back, compares two. It sends no request."""
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -184,11 +184,29 @@ def compare(
 def text_of(capture: Capture, answer: Archived, settings: Settings, *, whole: bool = False) -> str:
     """The main text of a capture, as crawling finds it.   whole: all that a reader of the page sees
 
-    A process of its own reads it, within the time and memory that a document has in isolation: none ends the dashboard,
-    or holds it. Raises InputError where it cannot.
+    Raises InputError where it cannot be read.
     """
     if whole:
         return full_text(answer.body, _content_type(capture, answer))
+    with reading(settings) as readers:
+        return text_by(readers, capture, answer, settings)
+
+
+@contextmanager
+def reading(settings: Settings) -> Iterator[Readers]:
+    """Processes that read documents, within the time and memory that one has in isolation.
+
+    So none ends the dashboard, or holds it.
+    """
+    readers = Readers(deadline_s=settings.parse_deadline_s, memory_bytes=settings.parse_memory_bytes)
+    try:
+        yield readers
+    finally:
+        readers.close()
+
+
+def text_by(readers: Readers, capture: Capture, answer: Archived, settings: Settings) -> str:
+    """The main text of a capture, by readers that several may share. Raises InputError where it cannot be read."""
     options = PageOptions(
         content_type=_content_type(capture, answer),
         content_language=None,
@@ -197,11 +215,7 @@ def text_of(capture: Capture, answer: Archived, settings: Settings, *, whole: bo
         want_text=True,
         want_language=False,
     )
-    readers = Readers(deadline_s=settings.parse_deadline_s, memory_bytes=settings.parse_memory_bytes)
-    try:
-        found = readers.page(answer.body, options, within_s=readers.patience_s + START_S)
-    finally:
-        readers.close()
+    found = readers.page(answer.body, options, within_s=readers.patience_s + START_S)
     if isinstance(found, Page):
         return found.main_text
     why = found.cause if isinstance(found, Death) else "no process could be started to read it"

@@ -142,6 +142,8 @@ def _teller(what: str, began: float) -> Callable[[int], None]:
 def _tell(done: "Exported", what: str, *, seconds: float, as_json: bool) -> None:
     if done.missing:
         say(f"{counted(done.missing, 'page')} without a body in the archive")
+    if done.unfit:
+        say(f"{counted(done.unfit, 'value')} of items did not fit their column; --columns +item has them")
     if as_json:
         show_json(
             {
@@ -150,6 +152,7 @@ def _tell(done: "Exported", what: str, *, seconds: float, as_json: bool) -> None
                 "rows": done.rows,
                 "parts": done.parts,
                 "missing": done.missing,
+                "unfit": done.unfit,
                 "resumed": done.is_resumed,
                 "next_since": done.next_since,
                 "seconds": round(seconds, 3),

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 COMMANDS = (
     *("crawl", "up", "demo", "web", "seed", "status", "search", "page", "archive", "url", "extract", "host", "robots"),
-    *("profile", "identity", "botauth", "audit", "sql", "export", "doctor", "db"),
+    *("profile", "identity", "botauth", "audit", "sql", "export", "changes", "doctor", "db"),
 )  # in the order in which a newcomer needs them
 _TO_TYPE = re.compile(rf"(?<![\w/.-])tiptoe (?=(?:{'|'.join(COMMANDS)})\b)")
 _is_home_given: ContextVar[bool] = ContextVar("tiptoe --home", default=False)

@@ -8,8 +8,9 @@ from typing import Any, Final
 from sqlalchemy import Engine
 
 from app.admin import crawls
-from app.admin.export import bodies, columns, filters, formats, markdown
+from app.admin.export import bodies, columns, fields, filters, formats, markdown
 from app.admin.export.columns import ExportColumn, ExportKind
+from app.admin.export.fields import ItemFields
 from app.admin.export.formats import ExportFormat
 from app.errors import InputError, Unwritable
 from app.policy.moment import is_ago, moment
@@ -51,13 +52,18 @@ class ExportWish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportPlan:
-    """A wish that was checked.   endings: that a single file may have; none: there is a file for each page"""
+    """A wish that was checked.
+
+    endings  that a single file may have; none: there is a file for each page
+    flat     the fields of items as columns; None: an item is one column
+    """
 
     kind: ExportKind
     form: ExportFormat
     endings: tuple[str, ...]
     crawl: Crawl
     columns: tuple[ExportColumn, ...]
+    flat: ItemFields | None
     where: dict[str, Any]
     signature: dict[str, Any]
     part_rows: int
@@ -82,23 +88,21 @@ def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
         raise InputError(f"--part-rows {wish.part_rows}", "is not a number of rows; use 1 or more")
     if wish.content not in CONTENTS:
         raise InputError(f"--content {wish.content}", f"is not one of {', '.join(CONTENTS)}; choose one")
-    chosen = columns.choose(
-        kind,
-        wish.columns or (markdown.FRONT if form is ExportFormat.MARKDOWN else ()),
-        usually=texts() if kind is ExportKind.PAGES and form is ExportFormat.JSONL else (),
-    )
-    if form is ExportFormat.MARKDOWN:
-        chosen = columns.with_all(kind, chosen, markdown.NEEDED)
-    else:
+    if form is not ExportFormat.MARKDOWN:
         formats.writer(form)
-    bodies.check(chosen)
-    whole = wish.content == "full"
-    if whole and not {"text", "markdown"} & {column.name for column in chosen}:
-        raise InputError("--content full", "is of the columns text and markdown; add --columns +text")
     given = filters.parse(kind, wish.where)
-    names = {column.name for column in chosen}
-    flags = {"with_text": "text" in names, "with_duplicates": "duplicate_of" in names}
     crawl = crawls.find(engine, wish.crawl)
+    flat = None
+    if kind is ExportKind.ITEMS:
+        with db.transaction(engine) as tx:
+            flat = fields.of_crawl(tx, crawl.id, given["handler"], is_typed=form is ExportFormat.PARQUET)
+    chosen = _columns(wish, kind, form, flat)
+    bodies.check(chosen)
+    names = {column.name for column in chosen}
+    whole = wish.content == "full"
+    if whole and not {"text", "markdown"} & names:
+        raise InputError("--content full", "is of the columns text and markdown; add --columns +text")
+    flags = {"with_text": "text" in names, "with_duplicates": "duplicate_of" in names}
     if kind is ExportKind.LINKS:
         _check_keeps_links(engine, crawl)
     with db.transaction(engine) as tx:
@@ -111,6 +115,7 @@ def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
         endings=formats.endings(form, is_chosen=wish.form is not None),
         crawl=crawl,
         columns=chosen,
+        flat=flat.only(chosen) if flat else None,
         where={**given, **flags, "since": since},
         signature={
             "what": kind,
@@ -127,6 +132,17 @@ def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
         whole=whole,
         next_since=(now - OVERLAP).isoformat(timespec="seconds"),
     )
+
+
+def _columns(
+    wish: ExportWish, kind: ExportKind, form: ExportFormat, flat: ItemFields | None
+) -> tuple[ExportColumn, ...]:
+    """The columns that are asked for, or the usual ones. Raises InputError."""
+    if form is ExportFormat.MARKDOWN:
+        chosen = columns.choose(kind, wish.columns or markdown.FRONT)
+        return columns.with_all(kind, chosen, markdown.NEEDED)
+    usually = texts() if kind is ExportKind.PAGES and form is ExportFormat.JSONL else ()
+    return columns.choose(kind, wish.columns, usually=usually, among=flat.columns if flat else None)
 
 
 def texts() -> tuple[str, ...]:

@@ -77,6 +77,8 @@ def test_a_duplicate_says_of_which_page(planted: Planted) -> None:
     assert [row["url"] for row in lines(planted.folder / "x.jsonl") if row["duplicate_of"] == "http://o/"] == [
         page["url"]
     ]
+    assert planted.export("pages", "y.jsonl", where=("duplicate=yes",)).rows == 1
+    assert planted.export("pages", "z.jsonl", where=("duplicate=no",)).rows == ALL - 1
     sql(planted.engine, "DELETE FROM duplicates")
 
 
