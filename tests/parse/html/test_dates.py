@@ -99,7 +99,7 @@ def test_any_value_is_a_date_in_range_or_none(written: str) -> None:
     [
         ("<p class=byline>Published on <b>21 March 2024</b>", date(2024, 3, 21)),
         (
-        (f"{OG}<article><h1>Ships</h1><p>by Ada, March 21st, 2024. On May 2, 1999 ships", date(2024, 3, 21)),
+            (f"{OG}<article><h1>Ships</h1><p>by Ada, March 21st, 2024. On May 2, 1999 ships", date(2024, 3, 21)),
             date(2024, 3, 21),
         ),
         ("<p class=byline>x</p><div class='post-date'><span>Mar 21, 2024", date(2024, 3, 21)),
