@@ -4,9 +4,9 @@ Patterns are the host's rows, which its visits alone write. Words and phrases ar
 page counts as new, and anchors count for nothing, until they are learned again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, combinations
 
 from app.crawl.state.seen_phrases import SeenPhrases
 from app.crawl.state.subsets import Subsets
@@ -28,6 +28,11 @@ ENDING_TRIES = 3  # requests for URLs of a host that end like a file, until one 
 _SPARED = f"/{siblings.MARK}{IN}"  # first characters of patterns: groups and counters have others
 _SESSION = "/~"  # in the name of a pattern
 _NONE = Yield()
+
+
+def _fewer(names: list[str]) -> Iterator[tuple[str, ...]]:
+    """Any of these names but all."""
+    return chain.from_iterable(combinations(names, size) for size in range(1, len(names)))
 
 
 def name_of_ending(ending: str) -> str:
@@ -185,18 +190,23 @@ class CrawlFocus:
 
     def hold(self, name: str) -> None:
         """Note that URLs are refused for a pattern, though others count them: they are queued once it turns."""
-        if not self._yield(name).refused:
-            self._put(name, self._yield(name).refusing())
+        self._put(name, self._yield(name).refusing())
 
     def spares(self) -> list[tuple[str, int]]:
         """Patterns whose refused URLs are fetched where nothing better waits, and how many now, the best first."""
         shown = []
         for name, found in self.yields.items():
-            if found.refused and name[0] in _SPARED and _SESSION not in name:
+            if found.refused and name[0] in _SPARED and _SESSION not in name and not self._multiplies(name):
                 group = found if found.fetched else self._group(name)
                 if n := patterns.spares(found, group):
                     shown.append((name, n))
         return sorted(shown, key=lambda each: (-self._yield(each[0]).share, each[0]))
+
+    def _multiplies(self, name: str) -> bool:
+        """Whether a shape has parameters of another of the same path and more: facets that are chosen together."""
+        path, _, query = name.partition("?")
+        names = query.split("&")
+        return len(names) > 1 and any(f"{path}?{'&'.join(part)}" in self.yields for part in _fewer(names))
 
     def _group(self, name: str) -> Yield:
         """A group of a shape of which no page was fetched."""

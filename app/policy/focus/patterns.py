@@ -214,7 +214,8 @@ def spares(found: Yield, group: Yield) -> int:
     """How many refused URLs of a shape are fetched where nothing better waits and the budget has room.
 
     Its pages must tell something of their own. Each time it is twice as many, until these name as many again that are
-    refused: what grows as fast as it is fetched has no end. Of a shape without a page, whose group tells, it is one.
+    refused: what grows as fast as it is fetched has no end. Until it has had a few pages it is one: without any page its
+    group must tell.
 
     group: a group of the shape, or the shape
     """
@@ -222,7 +223,7 @@ def spares(found: Yield, group: Yield) -> int:
         return int(tells(group) and not found.spared)
     if not tells(found) or 2 * (found.refused - found.grown) > found.spared > 1:
         return 0
-    return min(max(TRIES, 2 * found.spared), MOST_SPARED)
+    return 1 if found.fetched < PROOF else min(max(TRIES, 2 * found.spared), MOST_SPARED)
 
 
 def has_turned(terms: TrapTerms, before: Yield, after: Yield) -> bool:
