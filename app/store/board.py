@@ -138,6 +138,24 @@ def items(tx: Connection, *, after: tuple[int, int, str, str, int], n: int) -> l
     return _rows(db.run(tx, _sql["items"], dict(n=n, **dict(zip(names, after, strict=True)))))
 
 
+def pages(tx: Connection, *, crawl_id: int, after: tuple[int, str], n: int) -> tuple[list[Row], int | None]:
+    """The next n pages of a crawl, by host and key; and the last host that was looked at, if more may follow it.
+
+    after: host id, and key in hexadecimal digits
+    """
+    where = {"crawl_id": crawl_id, "after_host": after[0], "after_key": after[1], "n": n}
+    walked = [row.host_id for row in db.run(tx, _sql["page_hosts"], where)]
+    found = _rows(db.run(tx, _sql["pages"], {**where, "hosts": walked}))
+    is_cut = len(found) == n or len(walked) > n
+    return found, walked[-1] if is_cut else None
+
+
+def page(tx: Connection, *, host_id: int, crawl_id: int, key: bytes) -> Row | None:
+    """What is stored of a page; None: nothing is."""
+    found = _rows(db.run(tx, _sql["page"], {"host_id": host_id, "crawl_id": crawl_id, "key": key}))
+    return next(iter(found), None)
+
+
 def refused_links(tx: Connection, *, crawl_id: int, reason: str | None, before: datetime = END[0], n: int) -> list[Row]:
     """Read the next n links, and return those of a reason, or all; and the n-th. place: from 1"""
     return _rows(db.run(tx, _sql["refused_links"], {"crawl_id": crawl_id, "reason": reason, "before": before, "n": n}))

@@ -236,6 +236,64 @@ FROM (
 JOIN crawls AS c ON c.id = i.crawl_id
 ORDER BY i.host_id, i.crawl_id, i.key, i.handler, i.n
 
+-- page_hosts: the next hosts from a place on, until they have n pages of a crawl, or there are n of them
+-- A host of other crawls costs a probe of the index, so no index by crawl is kept for this.
+WITH RECURSIVE walked (host_id, missing, n) AS (
+    SELECT CAST(:after_host AS bigint), :n - (
+               SELECT count(*) FROM (
+                   SELECT FROM pages
+                   WHERE host_id = :after_host AND crawl_id = :crawl_id AND key > decode(:after_key, 'hex')
+                   LIMIT :n
+               ) AS counted
+           ), 0
+    UNION ALL
+    SELECT further.host_id, walked.missing - (
+               SELECT count(*) FROM (
+                   SELECT FROM pages AS p
+                   WHERE p.host_id = further.host_id AND p.crawl_id = :crawl_id
+                   LIMIT walked.missing
+               ) AS counted
+           ), walked.n + 1
+    FROM walked CROSS JOIN LATERAL (
+        SELECT p.host_id FROM pages AS p WHERE p.host_id > walked.host_id ORDER BY p.host_id LIMIT 1
+    ) AS further
+    WHERE walked.missing > 0 AND walked.n < :n
+)
+SELECT host_id FROM walked ORDER BY host_id
+
+-- pages: the next n pages of a crawl after a place, of these hosts
+SELECT p.host_id, encode(p.key, 'hex') AS key, p.url, p.title, p.status, p.content_type, p.language, p.body_bytes,
+       p.truncated, p.fetched_at, p.rendered_at,
+       CASE WHEN p.changed_at > p.first_fetched_at THEN p.changed_at END AS changed_at, u.gone_at
+FROM (
+    SELECT page.*
+    FROM unnest(CAST(:hosts AS bigint[])) AS host (id)
+    CROSS JOIN LATERAL (
+        SELECT p.host_id, p.crawl_id, p.key, p.url, p.title, p.status, p.content_type,
+               coalesce(p.language, p.language_detected) AS language, p.body_bytes, p.truncated, p.fetched_at,
+               p.rendered_at, p.changed_at, p.first_fetched_at
+        FROM pages AS p
+        WHERE p.host_id = host.id AND p.crawl_id = :crawl_id
+          AND p.key > CASE WHEN host.id = :after_host THEN decode(:after_key, 'hex') ELSE '' END
+        ORDER BY p.key
+        LIMIT :n
+    ) AS page
+    ORDER BY page.host_id, page.key
+    LIMIT :n
+) AS p
+LEFT JOIN urls AS u ON u.host_id = p.host_id AND u.crawl_id = p.crawl_id AND u.key = p.key
+ORDER BY p.host_id, p.key
+
+-- page: what is stored of a page, its text too
+SELECT p.url, p.title, p.headline, p.author, p.description, p.status, p.content_type, p.charset,
+       coalesce(p.language, p.language_detected) AS language, p.main_text, p.body_bytes, p.truncated,
+       to_char(p.published_on, 'YYYY-MM-DD') AS published_on, to_char(p.modified_on, 'YYYY-MM-DD') AS modified_on,
+       p.first_fetched_at, p.fetched_at, p.rendered_at,
+       CASE WHEN p.changed_at > p.first_fetched_at THEN p.changed_at END AS changed_at, u.gone_at
+FROM pages AS p
+LEFT JOIN urls AS u ON u.host_id = p.host_id AND u.crawl_id = p.crawl_id AND u.key = p.key
+WHERE p.host_id = :host_id AND p.crawl_id = :crawl_id AND p.key = :key
+
 -- sizes: rows of the large tables, as Postgres estimates them
 SELECT coalesce(p.relname, t.relname) AS name, CAST(sum(greatest(t.reltuples, 0)) AS bigint) AS rows
 FROM pg_class AS t
