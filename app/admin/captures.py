@@ -129,7 +129,7 @@ def captured(engine: Engine, settings: Settings, text: str, crawl: str | None) -
 
 
 def stored(engine: Engine, settings: Settings, text: str, crawl: str) -> Row | None:
-    """What is stored of a page of a crawl, its text too; None: nothing is. Raises InputError."""
+    """Read what is stored of a page of a crawl, its text too; None: nothing is. Raises InputError."""
     url, crawl_id = canonical(settings, text, engine=engine), find_crawl(engine, crawl).id
     with db.transaction(engine) as tx:
         host_id, key = _place(tx, url)

@@ -100,6 +100,11 @@ def errors(tx: Connection, *, crawl_id: int | None) -> list[Row]:
     return _rows(db.run(tx, _sql["errors"], {"crawl_id": crawl_id, "n": NEWEST}))
 
 
+def failing(tx: Connection, *, crawl_id: int | None, rows: int) -> list[Row]:
+    """Failed requests by host, kind and class, the hosts that fail first; each with the sums of all."""
+    return _rows(db.run(tx, _sql["failing"], {"crawl_id": crawl_id, "n": NEWEST, "rows": rows}))
+
+
 def names_after(tx: Connection, *, after: str, n: int) -> list[Row]:
     return _rows(db.run(tx, _sql["names_after"], {"after": after, "n": n}))
 
@@ -151,7 +156,7 @@ def pages(tx: Connection, *, crawl_id: int, after: tuple[int, str], n: int) -> t
 
 
 def page(tx: Connection, *, host_id: int, crawl_id: int, key: bytes) -> Row | None:
-    """What is stored of a page; None: nothing is."""
+    """Read what is stored of a page; None: nothing is."""
     found = _rows(db.run(tx, _sql["page"], {"host_id": host_id, "crawl_id": crawl_id, "key": key}))
     return next(iter(found), None)
 

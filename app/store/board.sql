@@ -135,9 +135,58 @@ FROM (
 ) AS newest
 WHERE outcome NOT IN ('page', 'unchanged', 'redirect', 'unwanted', 'unsent')
   AND (kind = 'page' OR outcome NOT IN ('not_found', 'gone'))
-  AND (CAST(:crawl_id AS bigint) IS NULL OR crawl_id = :crawl_id)
+  AND (CAST(:crawl_id AS bigint) IS NULL OR crawl_id = :crawl_id
+       OR crawl_id IS NULL AND EXISTS (
+           SELECT FROM urls WHERE urls.host_id = newest.host_id AND urls.crawl_id = :crawl_id))
 GROUP BY class_
 ORDER BY requests DESC, class_
+
+-- failing: failed requests of the last day by host, kind and class, among the newest n of the log; with sums
+-- Requests for robots.txt are of no crawl: those of its hosts count as its own. A host fails where at least half of its
+-- requests did.
+WITH newest AS MATERIALIZED (
+    SELECT log.*, coalesce(failure, 'HTTP ' || status, outcome) AS class_,
+           outcome NOT IN ('page', 'unchanged', 'redirect', 'unwanted', 'not_found', 'gone') AS has_failed
+    FROM (
+        SELECT crawl_id, host_id, kind, outcome, failure, status, url, detail, started_at
+        FROM fetches
+        WHERE started_at > statement_timestamp() - interval '1 day'
+        ORDER BY started_at DESC
+        LIMIT :n
+    ) AS log
+    WHERE outcome <> 'unsent'
+      AND (CAST(:crawl_id AS bigint) IS NULL OR crawl_id = :crawl_id
+           OR crawl_id IS NULL AND EXISTS (
+               SELECT FROM urls WHERE urls.host_id = log.host_id AND urls.crawl_id = :crawl_id))
+), by_host AS (
+    SELECT host_id, count(*) AS of_host, count(*) FILTER (WHERE has_failed) AS failed_of_host,
+           2 * count(*) FILTER (WHERE has_failed) >= count(*) AS is_failing
+    FROM newest
+    GROUP BY host_id
+), sums AS (
+    SELECT count(*) AS hosts, count(*) FILTER (WHERE is_failing) AS failing,
+           CAST(coalesce(sum(of_host), 0) AS bigint) AS asked,
+           CAST(coalesce(sum(failed_of_host), 0) AS bigint) AS failed
+    FROM by_host
+), by_class AS (
+    SELECT host_id, kind, class_, count(*) AS requests, max(started_at) AS last_at,
+           (array_agg(url ORDER BY started_at DESC))[1] AS url,
+           (array_agg(detail ORDER BY started_at DESC))[1] AS detail,
+           array_agg(CAST(least(extract(epoch FROM statement_timestamp() - started_at) / 3600, 23) AS integer))
+               AS hours_ago
+    FROM newest
+    WHERE has_failed
+    GROUP BY host_id, kind, class_
+)
+SELECT h.name AS host, by_host.of_host, by_host.failed_of_host, by_host.is_failing,
+       by_class.kind, by_class.class_, by_class.requests, by_class.last_at, by_class.url, by_class.detail,
+       by_class.hours_ago, sums.*
+FROM by_class
+JOIN by_host USING (host_id)
+JOIN hosts AS h ON h.id = by_class.host_id
+CROSS JOIN sums
+ORDER BY by_host.is_failing DESC, by_host.failed_of_host DESC, by_class.host_id, by_class.requests DESC, by_class.class_
+LIMIT :rows
 
 -- names_after: the next hosts by name
 SELECT name AS host, name AS key FROM hosts WHERE name > :after ORDER BY name LIMIT :n

@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 
 from app.admin.board.host_list import key_of, no_place, number, place
 from app.admin.crawls import find
+from app.admin.failing import Failures, failures
 from app.admin.hosts import known
 from app.store import board, db, operator_log
 from app.store.board import END, Row
@@ -58,6 +59,13 @@ def errors(engine: Engine, crawl: str | None) -> Sequence[Row]:
     crawl_id = None if crawl is None else find(engine, crawl).id
     with db.transaction(engine) as tx:
         return board.errors(tx, crawl_id=crawl_id)
+
+
+def failing(engine: Engine, crawl: str | None) -> Failures:
+    """Failures of the last day by host, among the newest requests. Raises InputError."""
+    crawl_id = None if crawl is None else find(engine, crawl).id
+    with db.transaction(engine) as tx:
+        return failures(tx, crawl_id)
 
 
 def pages(

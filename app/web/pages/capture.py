@@ -31,7 +31,7 @@ SAVED = {
 
 
 class CapturePart(StrEnum):
-    """What is shown or saved of a capture."""
+    """A part of a capture that is shown or saved."""
 
     TEXT = "text"
     MARKDOWN = "markdown"
