@@ -8,10 +8,12 @@ from datetime import datetime
 from sqlalchemy import Connection, Engine
 
 from app.admin.crawls import find as find_crawl
+from app.admin.export.bodies import can_make_markdown
 from app.admin.robots_report import canonical
 from app.archive.read import Archive
 from app.config import Settings
 from app.errors import ArchiveMissing, InputError, SegmentElsewhere
+from app.extras import to_install
 from app.model import Archived, Capture, CaptureKind, Page, Url
 from app.parse import charset
 from app.parse.html.html import full_text
@@ -19,10 +21,11 @@ from app.policy import text_diff
 from app.policy.document import document_of, documents, plain_of
 from app.policy.moment import moment
 from app.policy.text_diff import PassageChange
-from app.runtime.reader import PageOptions
+from app.runtime.reader import MarkdownOptions, PageOptions
 from app.runtime.reader_pool import Readers
 from app.runtime.reader_process import START_S, Death
-from app.store import captures, crawls, db, hosts, page_list, server
+from app.store import board, captures, crawls, db, hosts, page_list, server
+from app.store.board import Row
 from app.store.page_list import ListedPage
 
 LIMIT_MOST = 10_000
@@ -126,6 +129,14 @@ def captured(engine: Engine, settings: Settings, text: str, crawl: str | None) -
     return max(found, key=lambda each: each.captures[0].fetched_at)
 
 
+def stored(engine: Engine, settings: Settings, text: str, crawl: str) -> Row | None:
+    """Read what is stored of a page of a crawl, its text too; None: nothing is. Raises InputError."""
+    url, crawl_id = canonical(settings, text, engine=engine), find_crawl(engine, crawl).id
+    with db.transaction(engine) as tx:
+        host_id, key = _place(tx, url)
+        return board.page(tx, host_id=host_id, crawl_id=crawl_id, key=key)
+
+
 def show(
     engine: Engine,
     settings: Settings,
@@ -218,8 +229,24 @@ def text_by(readers: Readers, capture: Capture, answer: Archived, settings: Sett
     found = readers.page(answer.body, options, within_s=readers.patience_s + START_S)
     if isinstance(found, Page):
         return found.main_text
+    raise _unread(capture, found)
+
+
+def markdown_apart(capture: Capture, answer: Archived, settings: Settings) -> str:
+    """Markdown as `markdown_of`, made by a process of its own, as `text_of` reads the text. Raises InputError."""
+    if not can_make_markdown():
+        raise InputError("Markdown", f"needs html-to-markdown; {to_install('text')}")
+    options = MarkdownOptions(content_type=_content_type(capture, answer), base_url=answer.at or capture.url)
+    with reading(settings) as readers:
+        found = readers.markdown(answer.body, options, within_s=readers.patience_s + START_S)
+    if isinstance(found, Death) or found in {"busy", "none"}:
+        raise _unread(capture, found)
+    return found
+
+
+def _unread(capture: Capture, found: object) -> InputError:
     why = found.cause if isinstance(found, Death) else "no process could be started to read it"
-    raise InputError(
+    return InputError(
         "this capture", f"number {capture.id} of {capture.url}: {why}; tiptoe page show --html shows it as it came"
     )
 
