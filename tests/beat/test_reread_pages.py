@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -44,7 +45,7 @@ def worker(make: Callable[..., Worker], tmp_path: Path) -> Worker:
     return replace(made, archive=keeper, handlers=(HandlerSpec(name="every"),))
 
 
-def crawled(worker: Worker, site: Site, *, version: int | None = 1, **wishes: object) -> None:
+def crawled(worker: Worker, site: Site, *, version: int | None = 1, **wishes: Any) -> None:
     """The crawl `c` of the site, to its end, as an earlier release left it."""
     start(worker, site.url(), **{"search": True, **wishes})
     run(worker)
