@@ -2,7 +2,8 @@
 -- Texts of two versions of the reader are not compared: whether such a page has changed is not known.
 -- Pages of crawls that are searched queue up to be indexed, new texts to be compared
 -- The same bytes are no change, whatever is read from them: a newer release may read more, or less.
--- What a browser made stands until it makes it anew: the plain answer of such a page says nothing.
+-- What a browser made stands until it makes it anew: the plain answer of such a page says nothing. A document is no
+-- change of its shell, nor a shell of its document: only like is compared with like.
 WITH otherwise AS (
 SELECT p.host_id, p.crawl_id, p.key
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, reader smallint)
@@ -50,8 +51,12 @@ SET status = excluded.status, content_type = excluded.content_type, charset = ex
     rendered_at = excluded.rendered_at, links_cut = excluded.links_cut, reader = excluded.reader,
     changed_at = CASE WHEN pages.text_sha256 = excluded.text_sha256 OR pages.body_sha256 = excluded.body_sha256
                            OR pages.reader IS DISTINCT FROM excluded.reader
+                        OR pages.rendered_at IS NULL AND excluded.rendered_at IS NOT NULL
+                        OR pages.rendered_at IS NOT NULL AND excluded.rendered_at IS NULL
+                           AND excluded.needs_script IS NOT NULL
                       THEN pages.changed_at ELSE excluded.changed_at END
-RETURNING host_id, crawl_id, key, changed_at = fetched_at AS is_new
+RETURNING host_id, crawl_id, key,
+          changed_at = fetched_at OR rendered_at IS NOT NULL OR needs_script IS NOT NULL AS is_new
 ), compared AS (
 INSERT INTO near_queue (host_id, crawl_id, key)
 SELECT k.host_id, k.crawl_id, k.key

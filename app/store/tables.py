@@ -916,6 +916,17 @@ url_patterns = Table(
     Column(
         "gain", Integer, nullable=False, server_default=text("0"), comment="the least of these: characters, and links"
     ),
+    Column(
+        "told", Integer, nullable=False, server_default=text("0"), comment="pages with a line of their own, or a number"
+    ),
+    Column(
+        "spared",
+        Integer,
+        nullable=False,
+        server_default=text("0"),
+        comment="refused URLs that the budget let pass last",
+    ),
+    Column("grown", Integer, nullable=False, server_default=text("0"), comment="refused by then"),
     Column("changed_at", Time, nullable=False, server_default=NOW),
     PrimaryKeyConstraint("host_id", "crawl_id", "pattern"),
     comment="What URLs of one shape have brought; written only under the host's lease.",

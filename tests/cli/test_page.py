@@ -69,6 +69,13 @@ def test_a_part_of_a_capture(tiptoe: Tiptoe, put: Deposit, option: str, first: s
     assert holds in tiptoe("page", "show", URL, option, "--json").json[option[2:]]
 
 
+@pytest.mark.parametrize("option", ["--text", "--markdown"])
+def test_all_that_a_reader_sees(tiptoe: Tiptoe, put: Deposit, option: str) -> None:
+    put(OLD.replace("<main>", "<nav>Home page</nav><main>"))
+    assert "Home page" not in tiptoe("page", "show", URL, option).out
+    assert tiptoe("page", "show", URL, option, "--content", "full").out.startswith("Home page")
+
+
 def test_a_file_has_the_bytes_as_they_came(tiptoe: Tiptoe, put: Deposit, tmp_path: Path) -> None:
     put(OLD)
     assert tiptoe("page", "show", URL, "--out", str(tmp_path / "a.html")).out.endswith("a.html: html written\n")
@@ -212,14 +219,15 @@ def test_list_since(tiptoe: Tiptoe, put: Deposit) -> None:
         (["show", "http://b.test/"], "http://b.test/: no crawl knows the host b.test; tiptoe host list shows those"),
         (["show", "nonsense://x"], "URL 'nonsense://x': "),
         (["show", URL, "--text", "--html"], "--html and --text: exclude each other; choose one"),
+        (["show", URL, "--html", "--content", "full"], "--content full: is of a text; add --text or --markdown"),
         (["show", URL, "--at", "yesterday"], "--at yesterday: is not a moment; write 2026-11-01"),
         (["show", URL, "--at", "9" * 30], f"--at {'9' * 30}: is not a moment; write 2026-11-01"),
-        (["show", URL, "--crawl", "nix"], "crawl 'nix': does not exist; there are: docs"),
+        (["show", URL, "--crawl", "nix"], "crawl nix: does not exist; there are: docs"),
         (["show", URL, "--out", "/proc/nowhere/x"], "/proc/nowhere/x: cannot be written"),
         (["diff", URL], f"{URL}: has one capture of a page in docs; crawl it again, then compare"),
         (["diff", "http://site.test/"], "http://site.test/: no crawl has a capture of it in the archive"),
         (["list"], "Missing option '--crawl'; see tiptoe page list --help"),
-        (["list", "--crawl", "nix"], "crawl 'nix': does not exist; there are: docs"),
+        (["list", "--crawl", "nix"], "crawl nix: does not exist; there are: docs"),
         (["list", "--crawl", "docs", "--since", "soon"], "--since soon: is not a moment; write 2026-11-01"),
         (["list", "--crawl", "docs", "--limit", "0"], "--limit 0: is out of range; use 1 to 10,000"),
         (["list", "--crawl", "docs", "--after", "http://b.test/"], "http://b.test/: no crawl knows the host b.test"),

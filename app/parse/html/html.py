@@ -85,6 +85,16 @@ def read(
     )
 
 
+def full_text(body: bytes, content_type: str | None) -> str:
+    """Read all that a reader of the page sees, navigation too, as text; what `read` calls main text is a part of it."""
+    essence = media_type.of(content_type, body)
+    if media_type.is_text(essence):
+        return charset.decode(body, content_type)[0][: text.MAX_TEXT_CHARS]
+    markup = charset.to_utf8(body, content_type)[0]
+    root = tree.grow(_without_prefixes(markup) if essence == media_type.XHTML else markup)
+    return "" if root is None else text.main_text(root, text.hidden_roots(root), whole=True)
+
+
 def _plain(
     body: bytes, content_type: str | None, content_language: str | None, *, want_text: bool, want_language: bool
 ) -> Page:

@@ -7,7 +7,7 @@ read again from the archive. The index finds them. A comment says where dates ar
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0038"
+revision = "0034"
 down_revision = "0033"
 branch_labels = None
 depends_on = None
