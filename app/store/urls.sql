@@ -254,7 +254,8 @@ ORDER BY u.crawl_id
 
 -- states: URLs of a crawl by state, as a person reads it
 SELECT CASE WHEN state <> 'resting' THEN state
-            WHEN retrying THEN 'retrying' WHEN fetched_at IS NULL THEN 'deferred' ELSE 'done' END AS said, count(*) AS urls
+            WHEN retrying THEN 'retrying' WHEN fetched_at IS NULL THEN 'deferred' ELSE 'done' END AS said,
+       count(*) AS urls
 FROM urls WHERE crawl_id = :crawl_id GROUP BY said ORDER BY said
 
 -- hosts_queued: hosts with queued URLs of a crawl
