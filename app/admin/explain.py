@@ -25,6 +25,7 @@ from app.model import Refusal, Url
 from app.policy.focus.patterns import by_form
 from app.policy.focus.shape import shape_of
 from app.policy.focus.shipped import profile_of
+from app.policy.lifecycle import said_state
 from app.policy.scope import judge, leads_away, rule
 from app.policy.url import Canon, file_ending
 from app.store import (
@@ -53,6 +54,7 @@ LATEST_OF_HOST = 50
 class InCrawl:
     """The URL in one crawl.
 
+    state        of the URL, as a person reads it: a page that was fetched is done
     url          its row of the frontier
     scope        "inside", or the reason why it would not be admitted today
     page         the document's row, where it was kept;   duplicate: the page that it repeats
@@ -65,6 +67,7 @@ class InCrawl:
 
     crawl: str
     crawl_state: str
+    state: str
     url: Row
     scope: str
     page: Row | None
@@ -224,6 +227,7 @@ def _known(tx: Connection, url: Url, host: Row, every: Mapping[int, Crawl]) -> l
         InCrawl(
             crawl=row["crawl"],
             crawl_state=row["crawl_state"],
+            state=said_state(row["state"], retrying=row["retrying"], is_fetched=row["fetched_at"] is not None),
             url=row,
             scope=_scope(every[row["crawl_id"]], url, row["depth"], row["hops"]),
             page=documents.get(row["crawl_id"]),

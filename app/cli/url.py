@@ -151,7 +151,7 @@ def _show_crawl(row: "InCrawl") -> None:
     from app.policy.focus.score import unpacked
 
     url, page, duplicate = row.url, row.page, row.duplicate
-    heading(f"in crawl {row.crawl} ({row.crawl_state}): {url['state']}")
+    heading(f"in crawl {row.crawl} ({row.crawl_state}): {row.state}")
     facts(
         [
             *(("waits for", retyped(line)) for line in row.waits_for),

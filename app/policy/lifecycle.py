@@ -21,6 +21,16 @@ class UrlState(StrEnum):
     ALIAS = "alias"  # redirect, canonical or duplicate of another
 
 
+def said_state(state: str, *, retrying: bool, is_fetched: bool) -> str:
+    """The state of a URL in the words of a person: a page that was fetched is `done`, where its row says `resting`.
+
+    A row that rests may also wait for a retry, or for room in the frontier. `states` of urls.sql says the same.
+    """
+    if state != UrlState.RESTING:
+        return state
+    return "retrying" if retrying else "done" if is_fetched else "deferred"
+
+
 class UrlEvent(StrEnum):
     ADMITTED = "admitted"  # a seed, a link or a redirect led here first
     DISALLOWED = "disallowed"  # robots.txt refuses it, at admission or before the request

@@ -27,10 +27,12 @@ WHERE t.relkind = 'r' AND t.relnamespace = CAST(current_schema() AS regnamespace
 GROUP BY 1
 
 -- urls_read: URLs of a crawl in a sample of the table's blocks
-SELECT state, cause, detail, depth, lane, count(*) AS urls, count(fetched_at) AS fetched
+SELECT state, cause, detail, depth, lane, count(*) AS urls, count(fetched_at) AS fetched,
+       CASE WHEN state <> 'resting' THEN state
+            WHEN retrying THEN 'retrying' WHEN fetched_at IS NULL THEN 'deferred' ELSE 'done' END AS said
 FROM urls TABLESAMPLE SYSTEM (CAST(:percent AS real))
 WHERE crawl_id = :crawl_id
-GROUP BY state, cause, detail, depth, lane
+GROUP BY state, said, cause, detail, depth, lane
 
 -- requests_read: requests of a crawl in a sample of the log's blocks, by their ending; recrawls: of the last days
 SELECT kind, outcome, status, count(*) AS fetches,

@@ -210,7 +210,7 @@ def find(tx: Connection, *, host_id: int, key: bytes) -> list[dict[str, Any]]:
 
 
 def states(tx: Connection, crawl_id: int) -> dict[str, int]:
-    return {row.state: row.urls for row in tx.execute(_sql["states"], {"crawl_id": crawl_id})}
+    return {row.said: row.urls for row in tx.execute(_sql["states"], {"crawl_id": crawl_id})}
 
 
 def hosts_queued(tx: Connection, crawl_id: int) -> list[int]:

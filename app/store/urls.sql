@@ -255,8 +255,11 @@ FROM urls AS u JOIN crawls AS c ON c.id = u.crawl_id
 WHERE u.host_id = :host_id AND u.key = :key
 ORDER BY u.crawl_id
 
--- states: URLs of a crawl by state
-SELECT state, count(*) AS urls FROM urls WHERE crawl_id = :crawl_id GROUP BY state ORDER BY state
+-- states: URLs of a crawl by state, as a person reads it
+SELECT CASE WHEN state <> 'resting' THEN state
+            WHEN retrying THEN 'retrying' WHEN fetched_at IS NULL THEN 'deferred' ELSE 'done' END AS said,
+       count(*) AS urls
+FROM urls WHERE crawl_id = :crawl_id GROUP BY said ORDER BY said
 
 -- hosts_queued: hosts with queued URLs of a crawl
 SELECT DISTINCT host_id FROM urls WHERE crawl_id = :crawl_id AND state = 'queued'
@@ -265,7 +268,10 @@ SELECT DISTINCT host_id FROM urls WHERE crawl_id = :crawl_id AND state = 'queued
 SELECT count(*) FROM (SELECT FROM urls WHERE crawl_id = :crawl_id AND state = 'queued' LIMIT :most) AS counted
 
 -- seeds: the seeds of a crawl
-SELECT url, state, status, outcome, admitted_at
+SELECT url,
+       CASE WHEN state <> 'resting' THEN state
+            WHEN retrying THEN 'retrying' WHEN fetched_at IS NULL THEN 'deferred' ELSE 'done' END AS state,
+       status, outcome, admitted_at
 FROM urls
 WHERE crawl_id = :crawl_id AND depth = 0 AND found_on IS NULL
 ORDER BY id

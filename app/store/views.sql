@@ -5,6 +5,7 @@ SELECT c.id AS crawl_id, c.name AS crawl, c.state, c.ended_because, c.ended_deta
        coalesce(u.queued, 0) AS queued, coalesce(u.retrying, 0) AS retrying, coalesce(u.resting, 0) AS resting,
        coalesce(u.refused, 0) AS refused, coalesce(u.gone, 0) AS gone, coalesce(u.quarantined, 0) AS quarantined,
        coalesce(u.alias, 0) AS alias,
+       coalesce(u.done, 0) AS done, coalesce(u.resting - u.done, 0) AS deferred,
        (SELECT count(*) FROM suppressions AS s WHERE s.crawl_id = c.id) AS suppressed,
        c.active_since, c.finished_at,
        CAST(
@@ -19,6 +20,7 @@ LEFT JOIN LATERAL (
     SELECT count(*) FILTER (WHERE state = 'queued') AS queued,
            count(*) FILTER (WHERE state = 'resting' AND retrying) AS retrying,
            count(*) FILTER (WHERE state = 'resting' AND NOT retrying) AS resting,
+           count(*) FILTER (WHERE state = 'resting' AND NOT retrying AND fetched_at IS NOT NULL) AS done,
            count(*) FILTER (WHERE state = 'refused') AS refused,
            count(*) FILTER (WHERE state = 'gone') AS gone,
            count(*) FILTER (WHERE state = 'quarantined') AS quarantined,
@@ -27,7 +29,8 @@ LEFT JOIN LATERAL (
 ) AS u ON true;
 
 COMMENT ON VIEW v_crawl_progress IS
-    'A row per crawl: what it brought in this round (pages, fetches, failed, bytes) and its URLs by state. '
+    'A row per crawl: what it brought in this round (pages, fetches, failed, bytes) and its URLs by state: '
+    'done were fetched, and deferred were not yet; resting is both. '
     'Counts every URL: seconds at millions.';
 
 CREATE VIEW v_host_status AS

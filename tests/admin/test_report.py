@@ -28,7 +28,7 @@ def test_the_report_counts_what_happened(crawled: Worker) -> None:
     found = report.report(crawled.engine, "c")
     assert found.crawl.state == "finished"
     assert (found.totals.pages, found.totals.fetches, found.totals.failed, found.totals.hosts) == (4, 7, 3, 2)
-    assert found.urls == {"alias": 1, "quarantined": 1, "refused": 1, "resting": 3}
+    assert found.urls == {"alias": 1, "done": 3, "quarantined": 1, "refused": 1}
     assert [(row["outcome"], row["status"], row["fetches"]) for row in found.outcomes] == [
         ("page", 200, 4),
         ("server_error", 500, 3),

@@ -25,7 +25,7 @@ def test_crawl_report(tiptoe: Tiptoe, site: Site) -> None:
     said = tiptoe("crawl", "report", "docs").out
     for part in ("URLs by state", "quarantined  1", "server_error  500", "links not admitted", "scope", site.host):
         assert part in said
-    assert tiptoe("crawl", "report", "docs", "--json").json["urls"] == {"quarantined": 1, "refused": 1, "resting": 2}
+    assert tiptoe("crawl", "report", "docs", "--json").json["urls"] == {"quarantined": 1, "refused": 1, "done": 2}
 
 
 def test_crawl_report_of_an_unknown_crawl(tiptoe: Tiptoe, site: Site) -> None:
@@ -39,7 +39,7 @@ def test_url_why_page(tiptoe: Tiptoe, site: Site) -> None:
     for part in (
         site.url("/a"),
         "parameters dropped: gclid",
-        "in crawl docs (finished): resting",
+        "in crawl docs (finished): done",
         f"found on          {site.url()}",
         "allowed: no line of group * applies to it",
         "page (status 200)",

@@ -15,6 +15,7 @@ from app.policy.lifecycle import (
     UrlEvent,
     UrlState,
     diagram,
+    said_state,
     url_after,
 )
 from app.store.tables import metadata
@@ -107,3 +108,18 @@ def _events_named(function: str) -> set[UrlEvent]:
                     if isinstance(part, ast.Attribute) and getattr(part.value, "id", "") == "UrlEvent":
                         found.add(UrlEvent[part.attr])
     return found
+
+
+@pytest.mark.parametrize(
+    ("state", "retrying", "is_fetched", "said"),
+    [
+        ("resting", False, True, "done"),
+        ("resting", True, True, "retrying"),  # a page of an earlier round, whose recrawl failed
+        ("resting", True, False, "retrying"),
+        ("resting", False, False, "deferred"),
+        ("gone", False, True, "gone"),
+        ("queued", False, True, "queued"),
+    ],
+)
+def test_a_page_that_was_fetched_is_said_to_be_done(state: str, retrying: bool, is_fetched: bool, said: str) -> None:
+    assert said_state(state, retrying=retrying, is_fetched=is_fetched) == said

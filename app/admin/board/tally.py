@@ -102,7 +102,7 @@ def tally(engine: Engine, name: str, *, exactly: bool = False, blocks: int = BLO
 def _states(urls: Sequence[Row], scale: float) -> dict[str, int]:
     found: Counter[str] = Counter()
     for row in urls:
-        found[row["state"]] += row["urls"]
+        found[row["said"]] += row["urls"]
     return {state: round(n * scale) for state, n in sorted(found.items())}
 
 

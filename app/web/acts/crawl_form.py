@@ -44,16 +44,16 @@ def mark_of(spec: CrawlSpec) -> str:
 def _spec_fields() -> Sequence[FormField]:
     profiles = [*((name, name) for name in NAMES), (OWN, "as it is")]
     return (
-        FormField(name="scope", label="Reach", kind="choice", options=_SCOPES),
+        FormField(name="scope", label="Scope", kind="choice", options=_SCOPES),
         FormField(name="max_pages", label="Most pages", hint="Empty: no limit"),
-        FormField(name="max_depth", label="Most links from a seed", hint="Empty: no limit; 0: the seeds alone"),
+        FormField(name="max_depth", label="Max depth", hint="Links from a seed; empty: no limit; 0: the seeds alone"),
         FormField(name="max_bytes", label="Most bytes", hint="Empty: no limit"),
         FormField(name="max_seconds", label="Most seconds", hint="Empty: no limit"),
         FormField(name="include", label="Only URLs that match one of these", kind="lines", hint="Regular expressions"),
         FormField(name="exclude", label="No URL that matches one of these", kind="lines", hint="Regular expressions"),
         FormField(name="sitemaps", label="Sitemaps", kind="choice", options=_SITEMAPS),
         FormField(name="render", label="Pages that a browser opens", kind="choice", options=_RENDER),
-        FormField(name="profile", label="What it values", kind="choice", options=profiles),
+        FormField(name="profile", label="Profile", kind="choice", options=profiles),
         FormField(name="keep_fresh", label="Do not end: fetch pages again when they are due", kind="check"),
         FormField(name="search", label="Index the words of its pages, for search", kind="check"),
         FormField(name="archive", label="Keep answers with their bodies in the archive", kind="check"),

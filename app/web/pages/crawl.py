@@ -68,19 +68,19 @@ def refused(request: Request) -> Response:
 def _facts(crawl: Crawl) -> list[tuple[str, object]]:
     profile = crawl.profile if crawl.profile in NAMES else f"{profile_of(crawl.profile).name} (its own)"
     listed = {
-        "Reach": crawl.scope,
+        "Scope": crawl.scope,
         "Hosts of its seeds": ", ".join(crawl.scope_hosts[:10]) + (" …" if len(crawl.scope_hosts) > 10 else ""),
         "Taken in by redirects": ", ".join(crawl.scope_redirects),
         "Only": " ".join(crawl.include),
         "Not": " ".join(crawl.exclude),
         "Most pages": None if crawl.max_pages is None else f"{crawl.max_pages:,}",
         "Most bytes": None if crawl.max_bytes is None else f"{crawl.max_bytes:,}",
-        "Most links from a seed": crawl.max_depth,
+        "Max depth": crawl.max_depth,
         "Most seconds": None if crawl.max_seconds is None else f"{crawl.max_seconds:,g}",
         "Keeps fresh": "yes" if crawl.keep_fresh else "no",
         "Sitemaps": crawl.sitemaps,
         "Renders": crawl.render,
-        "Values": profile,
+        "Profile": profile,
         "Archive": "yes" if crawl.archive else "no",
         "Search": "yes" if crawl.search else "no",
         "Honours opt-outs": "yes" if crawl.honour_opt_outs else "no",

@@ -28,7 +28,7 @@ LOG = """INSERT INTO fetches (host_id, crawl_id, visit_id, url_key, kind, reason
                 CASE WHEN n % 8 = 0 THEN 304 ELSE 200 END, CASE WHEN n % 8 = 0 THEN 'unchanged' ELSE 'page' END, 1,
                 now() - n * interval '1 ms', now(), 10, 100, false, 5, false, 1
          FROM generate_series(1, :n) AS n"""
-SHARES = {"refused": 0.25, "resting": 0.25, "queued": 0.5}
+SHARES = {"refused": 0.25, "done": 0.25, "queued": 0.5}
 
 
 @pytest.fixture(scope="module")
