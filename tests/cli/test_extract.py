@@ -158,6 +158,37 @@ def test_try_prints_and_keeps_nothing(tiptoe: Tiptoe, shelf: Shelf) -> None:
     assert (extractions(shelf.engine), items(shelf.engine)) == ([], [])
 
 
+def test_a_prompt_over_a_page(tiptoe: Tiptoe, shelf: Shelf) -> None:
+    """A failure ends a line, not the prompt."""
+    write()
+    lines = """
+page.title
+css("title::text").get()
+xpath("//title/text()").getall()
+items("books.py")
+1 / 0
+items(lambda page: [{"words": len(page.title.split())}])
+items("gone.py")
+page.url
+"""
+    ran = tiptoe("shell", "http://shop.test/books/2", stdin=lines)
+    assert ran.code == 0
+    for said in (
+        "'Book 2'",
+        "['Book 2']",
+        "[{'title': 'Book 2', 'v': 1}]",
+        "[{'words': 2}]",
+        "'http://shop.test/books/2'",
+    ):
+        assert said in ran.out
+    assert "ZeroDivisionError" in ran.err
+    assert "gone.py: does not exist" in ran.err
+    assert "from the archive of shop" in ran.err
+    assert (extractions(shelf.engine), items(shelf.engine)) == ([], [])
+    nope = tiptoe("shell", "mailto:x", stdin="")
+    assert (nope.code, nope.out, "is not a URL that can be crawled" in nope.err) == (2, "", True)
+
+
 def test_status_without_any_handler(tiptoe: Tiptoe, shelf: Shelf) -> None:
     assert "no handler has had a page yet" in tiptoe("extract", "status").out
     assert tiptoe("extract", "status", "--json").json == {"handlers": [], "causes": []}
