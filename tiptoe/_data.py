@@ -125,6 +125,7 @@ class ExportOptions(TypedDict, total=False):
     since: datetime
     part_rows: int
     spreadsheet: bool
+    content: str
 
 
 def export(
@@ -143,7 +144,7 @@ def export(
     to       a file whose ending names the format, a folder, or s3://bucket/prefix/
     columns  names; none: the usual ones
     where    filters, such as "status=200"
-    options  format, since, part_rows and spreadsheet
+    options  format, since, part_rows, spreadsheet and content
     """
     _session.check_keywords("export", options, [*(export.__kwdefaults__ or ()), *ExportOptions.__annotations__])
     for option, given in (("columns", columns), ("where", where)):
@@ -161,6 +162,7 @@ def export(
         since=_session.moment(options.get("since")),
         part_rows=options.get("part_rows", PART_ROWS),
         spreadsheet=options.get("spreadsheet", False),
+        content=options.get("content", "main"),
     )
     with _session.database(home) as (settings, engine):
         return export_rows(engine, settings, wish).rows

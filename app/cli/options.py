@@ -6,10 +6,24 @@ import shlex
 import shutil
 import sys
 from contextvars import ContextVar
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+
+class PageContent(StrEnum):
+    """How much of a page its text and Markdown are."""
+
+    MAIN = "main"
+    FULL = "full"
+
+
+Content = Annotated[
+    PageContent,
+    typer.Option("--content", help="How much of a page: main, or full, which is all that a reader sees."),
+]
 
 if TYPE_CHECKING:
     from app.config import Settings

@@ -26,6 +26,9 @@ class PatternRow(NamedTuple):
     new_lately: float
     rendered: int
     gain: int
+    told: int
+    spared: int
+    grown: int
 
 
 class Kept(TypedDict):
@@ -42,6 +45,9 @@ class Kept(TypedDict):
     new_lately: float
     rendered: int
     gain: int
+    told: int
+    spared: int
+    grown: int
 
 
 class Turned(TypedDict):
@@ -75,6 +81,33 @@ class SecondLook(TypedDict):
     n: int
 
 
+class Sought(TypedDict):
+    """Refused URLs of a pattern, of which so many are sought."""
+
+    host_id: int
+    crawl_id: int
+    pattern: str
+    n: int
+
+
+class RefusedUrl(NamedTuple):
+    """A URL that was refused for a pattern."""
+
+    host_id: int
+    crawl_id: int
+    id: int
+    url: str
+    pattern: str
+
+
+class Spared(TypedDict):
+    """A refused URL that is queued; copies: it is not, and this is the pattern that it is refused for."""
+
+    host_id: int
+    id: int
+    copies: str | None
+
+
 def of_host(tx: Connection, *, host_id: int, crawl_id: int) -> list[PatternRow]:
     where = {"host_id": host_id, "crawl_id": crawl_id, "n": MOST}
     return db.run(tx, _sql["of_host"], where).of(PatternRow)
@@ -98,6 +131,16 @@ def reopen(tx: Connection, rows: Sequence[Turned]) -> Counter[int]:
 def try_refused(tx: Connection, rows: Sequence[SecondLook]) -> list[int]:
     """Queue the most promising refused URLs, never fetched. Returns the crawl of each."""
     return [row.crawl_id for row in db.run(tx, _sql["try_refused"], {"rows": db.rows_param(rows)})] if rows else []
+
+
+def refused_of(tx: Connection, rows: Sequence[Sought]) -> list[RefusedUrl]:
+    """The best refused URLs of patterns, never fetched, those that are first of their pattern first."""
+    return db.run(tx, _sql["refused_of"], {"rows": db.rows_param(rows)}).of(RefusedUrl) if rows else []
+
+
+def spare(tx: Connection, rows: Sequence[Spared]) -> None:
+    if rows:
+        db.run(tx, _sql["spare"], {"rows": db.rows_param(rows)})
 
 
 def report(tx: Connection, *, host_id: int, n: int) -> list[Mapping[str, Any]]:

@@ -1,5 +1,5 @@
 -- of_host: what URLs of each shape have brought on a host, in one crawl, the most fetched first
-SELECT pattern, urls, fetched, new, refused, lately, new_lately, rendered, gain
+SELECT pattern, urls, fetched, new, refused, lately, new_lately, rendered, gain, told, spared, grown
 FROM url_patterns
 WHERE host_id = :host_id AND crawl_id = :crawl_id
 ORDER BY (pattern LIKE '*.%') DESC, fetched DESC, pattern
@@ -14,17 +14,19 @@ WHERE p.fetched >= :tries AND p.new = 0
 
 -- keep: what they have brought by now; only under the host's lease, so nobody else writes them
 INSERT INTO url_patterns AS p (
-    host_id, crawl_id, pattern, urls, fetched, new, refused, lately, new_lately, rendered, gain)
-SELECT r.host_id, r.crawl_id, r.pattern, r.urls, r.fetched, r.new, r.refused, r.lately, r.new_lately, r.rendered, r.gain
+    host_id, crawl_id, pattern, urls, fetched, new, refused, lately, new_lately, rendered, gain, told, spared, grown)
+SELECT r.host_id, r.crawl_id, r.pattern, r.urls, r.fetched, r.new, r.refused, r.lately, r.new_lately, r.rendered, r.gain,
+       r.told, r.spared, r.grown
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, pattern text, urls integer, fetched integer, new integer, refused integer,
     lately real, new_lately real,
-    rendered smallint, gain integer)
+    rendered smallint, gain integer, told integer, spared integer, grown integer)
 ORDER BY r.host_id, r.crawl_id, r.pattern
 ON CONFLICT (host_id, crawl_id, pattern) DO UPDATE
 SET urls = excluded.urls, fetched = excluded.fetched, new = excluded.new, refused = excluded.refused,
     lately = excluded.lately,
-    new_lately = excluded.new_lately, rendered = excluded.rendered, gain = excluded.gain, changed_at = clock_timestamp()
+    new_lately = excluded.new_lately, rendered = excluded.rendered, gain = excluded.gain, told = excluded.told,
+    spared = excluded.spared, grown = excluded.grown, changed_at = clock_timestamp()
 
 -- reopen: queue a host's URLs that were refused for their pattern, now that it brings something
 UPDATE urls AS u SET state = 'queued', cause = NULL, detail = NULL
@@ -50,6 +52,26 @@ WITH waiting AS (
 UPDATE urls AS u SET state = 'queued', cause = 'forced', detail = NULL
 FROM chosen AS c WHERE c.is_one AND u.host_id = c.host_id AND u.id = c.id
 RETURNING u.crawl_id
+
+-- refused_of: the best of a host's URLs that were refused for these patterns, never fetched: so many of each
+SELECT host_id, crawl_id, id, url, pattern
+FROM (
+    SELECT u.host_id, u.crawl_id, u.id, u.url, r.pattern, r.n,
+           row_number() OVER (PARTITION BY r.crawl_id, r.pattern ORDER BY u.score DESC, u.id) AS place
+    FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, pattern text, n integer)
+    JOIN urls AS u ON u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.state = 'refused' AND u.cause = 'trap'
+        AND u.fetched_at IS NULL AND u.detail = r.pattern
+) AS waiting
+WHERE place <= n
+ORDER BY place, id
+
+-- spare: queue refused URLs past what judges them, or note the pattern that they are refused for all the same
+UPDATE urls AS u
+SET state = CASE WHEN r.copies IS NULL THEN 'queued' ELSE u.state END,
+    cause = CASE WHEN r.copies IS NULL THEN 'forced' ELSE u.cause END,
+    detail = r.copies
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, id bigint, copies text)
+WHERE u.host_id = r.host_id AND u.id = r.id AND u.state = 'refused'
 
 -- report: the patterns of a host in every crawl, the most refused first
 SELECT c.name AS crawl, p.pattern, p.urls, p.fetched, p.new, p.refused, p.lately, p.new_lately,

@@ -48,7 +48,7 @@ def export_rows(engine: Engine, settings: Settings, wish: ExportWish, tell: Tell
         before = progress.recall(place, found.signature) if name is None else None
         state = before or _fresh(found)
         since = found.where["since"] if state.since is None else datetime.fromisoformat(state.since)
-        bodies = Bodies(engine, settings, found.crawl, found.columns)
+        bodies = Bodies(engine, settings, found.crawl, found.columns, whole=found.whole)
         rows = ExportRows(
             engine=engine,
             kind=found.kind,

@@ -18,6 +18,7 @@ from app.store import db, export, links, server
 from app.store.crawls import Crawl
 
 PART_ROWS: Final = 250_000
+CONTENTS: Final = ("main", "full")
 # Rows are stamped before their transaction commits: the next increment begins so much earlier, and repeats a few.
 OVERLAP: Final = timedelta(minutes=10)
 
@@ -34,6 +35,7 @@ class ExportWish:
     since      rows from then on: pages by when they were fetched last; a text is read by `app.policy.moment`
     part_rows  rows of a part, in a folder
     spreadsheet  CSV gets a ' before cells that a spreadsheet would run as a formula
+    content    main or full: how much of a page text and markdown are
     """
 
     what: str
@@ -45,6 +47,7 @@ class ExportWish:
     since: datetime | str | None = None
     part_rows: int = PART_ROWS
     spreadsheet: bool = False
+    content: str = "main"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +69,7 @@ class ExportPlan:
     part_rows: int
     spreadsheet: bool
     next_since: str
+    whole: bool = False
 
     @property
     def ending(self) -> str | None:
@@ -82,6 +86,8 @@ def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
         raise InputError("--spreadsheet", f"is for csv, and this is {form}; add --format csv")
     if wish.part_rows < 1:
         raise InputError(f"--part-rows {wish.part_rows}", "is not a number of rows; use 1 or more")
+    if wish.content not in CONTENTS:
+        raise InputError(f"--content {wish.content}", f"is not one of {', '.join(CONTENTS)}; choose one")
     if form is not ExportFormat.MARKDOWN:
         formats.writer(form)
     given = filters.parse(kind, wish.where)
@@ -93,6 +99,9 @@ def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
     chosen = _columns(wish, kind, form, flat)
     bodies.check(chosen)
     names = {column.name for column in chosen}
+    whole = wish.content == "full"
+    if whole and not {"text", "markdown"} & names:
+        raise InputError("--content full", "is of the columns text and markdown; add --columns +text")
     flags = {"with_text": "text" in names, "with_duplicates": "duplicate_of" in names}
     if kind is ExportKind.LINKS:
         _check_keeps_links(engine, crawl)
@@ -116,9 +125,11 @@ def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
             "where": sorted(wish.where),
             "since": _signed(wish.since, since),
             **({"spreadsheet": True} if wish.spreadsheet else {}),
+            **({"content": wish.content} if whole else {}),
         },
         part_rows=wish.part_rows,
         spreadsheet=wish.spreadsheet,
+        whole=whole,
         next_since=(now - OVERLAP).isoformat(timespec="seconds"),
     )
 

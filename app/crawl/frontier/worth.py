@@ -4,6 +4,7 @@ Form alone is judged for any link. What a pattern has brought is known on the vi
 nobody else writes it: links from elsewhere are judged at the gate of their own host.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -29,7 +30,7 @@ from app.policy.lifecycle import UrlEvent
 from app.store import crawls, pages
 from app.store import patterns as store
 from app.store.crawls import Crawl
-from app.store.patterns import Kept, SecondLook, Turned
+from app.store.patterns import Kept, SecondLook, Sought, Spared, Turned
 
 _log = structlog.get_logger()
 REFUSALS: Final = {
@@ -39,6 +40,7 @@ REFUSALS: Final = {
 }
 _PAGE = RequestKind.PAGE
 HOSTS_COUNTED = 1_000  # of a crawl: with more of them only a small site is fetched whole
+MOST_ROUNDS = 20  # of refused URLs that are looked at, where all are copies
 MOST_CAUGHT_UP = 200  # pages that other processes read: 20 ms
 
 
@@ -211,13 +213,15 @@ def _row(host_id: int, crawl_id: int, name: str, found: Yield) -> Kept:
         "new_lately": found.new_lately,
         "rendered": found.rendered,
         "gain": found.gain,
+        "told": found.told,
+        "spared": found.spared,
+        "grown": found.grown,
     }
 
 
 def _tries(focus: CrawlFocus) -> int:
     """How many refused URLs are tried now, if the host's share of the budget has room."""
-    pages = sum(each.fetched for name, each in focus.yields.items() if name[0] == "/" and name[-3:] != "/**")
-    return tries(focus.profile.traps, focus.yields.get(REFUSED, Yield())) if pages < focus.share else 0
+    return tries(focus.profile.traps, focus.yields.get(REFUSED, Yield())) if focus.room > 0 else 0
 
 
 def try_refused(picked: Picked, tx: Connection, host_id: int) -> bool:
@@ -233,7 +237,41 @@ def try_refused(picked: Picked, tx: Connection, host_id: int) -> bool:
     picked.unfetched += len(queued)
     tried = [(crawl_id, picked.focus[crawl_id].yields[REFUSED]) for crawl_id in sorted(set(queued))]
     store.keep(tx, [_row(host_id, crawl_id, REFUSED, found) for crawl_id, found in tried])
-    return bool(queued)
+    return bool(queued) or _spare_refused(picked, tx, host_id)
+
+
+def _spare_refused(picked: Picked, tx: Connection, host_id: int) -> bool:
+    """Queue refused URLs that have an end, by worth, of a host that has nothing else. Returns whether there were any.
+
+    Copies among them are left, and are no more looked at: so much of a batch is judged at a time.
+    """
+    judged = {crawl_id: focus for crawl_id, focus in sorted(picked.focus.items()) if focus.judges and focus.room > 0}
+    for _ in range(MOST_ROUNDS):
+        rows: list[Sought] = [
+            {"host_id": host_id, "crawl_id": crawl_id, "pattern": name, "n": n}
+            for crawl_id, focus in judged.items()
+            for name, n in focus.spares()
+        ]
+        found = store.refused_of(tx, rows)
+        spared: list[Spared] = []
+        taken: Counter[tuple[int, str]] = Counter()
+        for each in found:
+            focus = judged[each.crawl_id]
+            copies = focus.copied(target_of(each.url), is_spared=True)
+            if copies is not None:
+                focus.hold(copies)
+            elif sum(n for (crawl_id, _), n in taken.items() if crawl_id == each.crawl_id) >= focus.room:
+                continue
+            else:
+                taken[each.crawl_id, each.pattern] += 1
+            spared.append({"host_id": host_id, "id": each.id, "copies": copies})
+        store.spare(tx, spared)
+        for (crawl_id, name), n in taken.items():
+            judged[crawl_id].spare(name, n)
+        picked.unfetched += taken.total()
+        if taken or not found:
+            return bool(taken)
+    return False
 
 
 def written(focus: Mapping[int, CrawlFocus]) -> None:

@@ -4,9 +4,9 @@ Patterns are the host's rows, which its visits alone write. Words and phrases ar
 page counts as new, and anchors count for nothing, until they are learned again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, combinations
 
 from app.crawl.state.seen_phrases import SeenPhrases
 from app.crawl.state.subsets import Subsets
@@ -19,13 +19,20 @@ from app.policy.focus.profile import Profile
 from app.policy.focus.relevance import topic_share
 from app.policy.focus.score import Parts, Scored
 from app.policy.focus.shape import Shape, shape_of
-from app.policy.focus.subsets import Subset, paths, words
+from app.policy.focus.subsets import IN, Subset, paths, words
 from app.policy.focus.vocabulary import Vocabulary
 from app.policy.lane import LAST_LANE
 
 MOST_KEPT_REFUSED = 500  # URLs of a pattern that have a row, and are queued again when it turns; others are logged
 ENDING_TRIES = 3  # requests for URLs of a host that end like a file, until one of them is a page
+_SPARED = f"/{siblings.MARK}{IN}"  # first characters of patterns: groups and counters have others
+_SESSION = "/~"  # in the name of a pattern
 _NONE = Yield()
+
+
+def _fewer(names: list[str]) -> Iterator[tuple[str, ...]]:
+    """Any of these names but all."""
+    return chain.from_iterable(combinations(names, size) for size in range(1, len(names)))
 
 
 def name_of_ending(ending: str) -> str:
@@ -72,6 +79,12 @@ class CrawlFocus:
         """Whether URLs are refused for what their like has brought."""
         return self.refuses and self.found > self.whole
 
+    @property
+    def room(self) -> int:
+        """Pages that the host's share of the budget still has for it."""
+        pages = sum(each.fetched for name, each in self.yields.items() if name[0] == "/" and name[-3:] != "/**")
+        return self.share - pages
+
     def trap(self, url: Url, shape: Shape, *, risk: float, found_on: str | None) -> TrapKind | None:
         """The trap that a URL of the visited host is taken for, if any.
 
@@ -84,16 +97,24 @@ class CrawlFocus:
 
     def copies(self, url: Url) -> str | None:
         """How it differs from a page that was fetched, if that brings nothing (`siblings`); else a worse subset."""
-        if not self.judges or self.profile.allows(url):
-            return None
-        terms = self.profile.traps
-        names = self.seen.twins(url.target)
-        path, query, _ = url.target.partition("?")
+        return None if not self.judges or self.profile.allows(url) else self.copied(url.target)
+
+    def copied(self, target: str, *, is_spared: bool = False) -> str | None:
+        """The same for a path and query. is_spared: a difference whose pages tell something of their own is none."""
+        names = self.seen.twins(target)
+        path, query, _ = target.partition("?")
         if query:
             names += self.seen.twins(path)  # a view of a copy is one, too
-        poor = sorted(name for name in names if patterns.is_poor(terms, self._yield(name)))
-        found = next((name for name in poor if not self._has_good(paths(url.target, name))), None)
-        return found or self._worse_word(url.target) or self._awaits(url)
+        poor = sorted(name for name in names if self._is_poor(name, is_spared))
+        found = next((name for name in poor if not self._has_good(paths(target, name))), None)
+        if found is None and (worse := self._worse_word(target)) is not None and self._is_poor(worse, is_spared):
+            found = worse
+        return found or self._awaits(target, is_spared)
+
+    def _is_poor(self, name: str, is_spared: bool) -> bool:
+        """Whether a pattern brings nothing.   is_spared: nor has pages that tell something of their own"""
+        found = self._yield(name)
+        return patterns.is_poor(self.profile.traps, found) and not (is_spared and patterns.tells(found))
 
     def _has_good(self, parts: list[Subset]) -> bool:
         return self.subsets.speak_for(self.profile.traps, parts)
@@ -102,13 +123,13 @@ class CrawlFocus:
         found = self._yield(shape_of(target).name)
         return self.subsets.worse(self.profile.traps, words(target)) if 0 < found.new < found.fetched else None
 
-    def _awaits(self, url: Url) -> str | None:
+    def _awaits(self, target: str, is_spared: bool) -> str | None:
         """Name how it differs from a page that is yet to be fetched, if that has brought nothing new.
 
         The other must be of a shape that is proven: two pages that are taken for copies of each other are lost.
         """
-        for sibling, name in siblings.shorter(url.target):
-            if patterns.is_poor(self.profile.traps, self._yield(name)) and self.seen.was_named(sibling):
+        for sibling, name in siblings.shorter(target):
+            if self._is_poor(name, is_spared) and self.seen.was_named(sibling):
                 share = self._yield(shape_of(sibling).name).own_share
                 if share is not None and share >= PROVEN:
                     return name
@@ -169,8 +190,32 @@ class CrawlFocus:
 
     def hold(self, name: str) -> None:
         """Note that URLs are refused for a pattern, though others count them: they are queued once it turns."""
-        if not self._yield(name).refused:
-            self._put(name, self._yield(name).refusing())
+        self._put(name, self._yield(name).refusing())
+
+    def spares(self) -> list[tuple[str, int]]:
+        """Patterns whose refused URLs are fetched where nothing better waits, and how many now, the best first."""
+        shown = []
+        for name, found in self.yields.items():
+            if found.refused and name[0] in _SPARED and _SESSION not in name and not self._multiplies(name):
+                group = found if found.fetched else self._group(name)
+                if n := patterns.spares(found, group):
+                    shown.append((name, n))
+        return sorted(shown, key=lambda each: (-self._yield(each[0]).share, each[0]))
+
+    def _multiplies(self, name: str) -> bool:
+        """Whether a shape has parameters of another of the same path and more: facets that are chosen together."""
+        path, _, query = name.partition("?")
+        names = query.split("&")
+        return len(names) > 1 and any(f"{path}?{'&'.join(part)}" in self.yields for part in _fewer(names))
+
+    def _group(self, name: str) -> Yield:
+        """A group of a shape of which no page was fetched."""
+        return next((self._yield(group) for group in shape_of(name).groups), _NONE)
+
+    def spare(self, name: str, n: int) -> None:
+        """Count refused URLs of a pattern that are queued, since nothing better waits."""
+        found = self._yield(name)
+        self._put(name, found._replace(spared=n, grown=found.refused))
 
     def tried(self) -> None:
         """Count a refused URL that is queued all the same."""
@@ -200,18 +245,20 @@ class CrawlFocus:
 
         A page without text proves nothing: its site may leave that to scripts. Nor does one whose view came first.
         """
+        labels = list(labels)
         is_new = self.seen.judge(text, url.target, labels, compares_names=self.refuses)
+        told = self.refuses and self.seen.tells(text, url.target, labels)
         is_said = (self.seen.had_view(url.target) or is_seed) and not is_new
         if is_new is not None and not is_said:
-            self.note(url, is_new=is_new, found_on=found_on)
+            self.note(url, is_new=is_new, found_on=found_on, told=told)
         if self.refuses:
-            self._compare(url, is_new)
+            self._compare(url, is_new, told=told)
         if is_new:
             self.vocabulary.learn(chain.from_iterable(text.words))
             if was_refused and (tried := self.yields.get(patterns.REFUSED)):
                 self._put(patterns.REFUSED, tried.credited())
 
-    def _compare(self, url: Url, is_new: bool | None) -> None:
+    def _compare(self, url: Url, is_new: bool | None, *, told: bool = False) -> None:
         """Note what a page brought beside its siblings.
 
         A word of a path has no row before it brings nothing: a site has many, and most bring something.
@@ -221,8 +268,8 @@ class CrawlFocus:
                 is_word = siblings.is_of_path(name)
                 is_rule = self.seen.counts(name, url.target) or not is_word
                 if is_rule and (not is_new or name in self.yields or not is_word):
-                    self._put(name, self._yield(name).after(is_new))
-                    self._note_subsets(name, paths(url.target, name), is_new)
+                    self._put(name, self._yield(name).after(is_new, told=told))
+                    self._note_subsets(name, paths(url.target, name), is_new, told=told)
         self.seen.met(url.target)
 
     def refuses_ending(self, ending: str) -> bool:
@@ -264,21 +311,23 @@ class CrawlFocus:
         if url.origin == to.origin and shape_of(url.target).name != shape_of(to.target).name:
             self.note(url, is_new=False, found_on=None)
 
-    def note(self, url: Url, *, is_new: bool, found_on: str | None) -> None:
+    def note(self, url: Url, *, is_new: bool, found_on: str | None, told: bool = False) -> None:
         """Count a page of its shape and its groups."""
         shape = shape_of(url.target)
         for name in (shape.name, *shape.groups):
-            self._put(name, self._yield(name).after(is_new))
+            self._put(name, self._yield(name).after(is_new, told=told))
         if self.refuses:
             is_copy = not is_new and any(map(siblings.is_of_path, self.seen.twins(url.target)))
-            self._note_subsets(shape.name, words(url.target), is_new, is_copy=is_copy)
+            self._note_subsets(shape.name, words(url.target), is_new, is_copy=is_copy, told=told)
         if is_new and found_on is not None:
             self._credit(found_on, url.target)
 
-    def _note_subsets(self, name: str, parts: list[Subset], is_new: bool, *, is_copy: bool = False) -> None:
+    def _note_subsets(
+        self, name: str, parts: list[Subset], is_new: bool, *, is_copy: bool = False, told: bool = False
+    ) -> None:
         """Count a page of a pattern's subsets. One that is good by now queues what the pattern was refused for."""
         whole = self._yield(name)
-        for part, after in self.subsets.after(whole, parts, is_new, is_copy=is_copy):
+        for part, after in self.subsets.after(whole, parts, is_new, is_copy=is_copy, told=told):
             if whole.refused and patterns.is_good(after) and not patterns.is_good(self._yield(part)):
                 self.turned.add(name)
             self._put(part, after)

@@ -59,6 +59,12 @@ class SeenPhrases:
         self._remember([*self._unknown(whole), *found])
         return share >= patterns.NEW_SHARE
 
+    def tells(self, text: Said, target: str, labels: Iterable[str]) -> bool:
+        """Whether a page has a line that no page of its host had so far, be it a number. Its lines are remembered."""
+        found = self._unknown(novelty.statements(text, target, labels))
+        self._remember(found)
+        return bool(found)
+
     def twins(self, target: str) -> list[str]:
         """How a URL differs from those that were fetched before, for each sibling of it."""
         return list({name for form, name in siblings.differences(target) if self._has(form)})

@@ -35,7 +35,7 @@ class Subsets:
                 self._add(subsets.place_of(name), _NONE, found)
 
     def after(
-        self, whole: Yield, parts: Sequence[Subset], is_new: bool, *, is_copy: bool = False
+        self, whole: Yield, parts: Sequence[Subset], is_new: bool, *, is_copy: bool = False, told: bool = False
     ) -> Iterator[tuple[str, Yield]]:
         """Subsets with one more page, which is counted, and what they have brought by then.
 
@@ -51,7 +51,7 @@ class Subsets:
                 if before.new_lately:
                     yield part.name, before.aged()
             elif before.fetched or self._count < MOST:
-                after = before.after(is_new)
+                after = before.after(is_new, told=told)
                 self._add(part.place, before, after)
                 yield part.name, after
 

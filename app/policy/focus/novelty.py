@@ -29,6 +29,8 @@ LONGEST_NAME = 4  # words of such a name
 MOST_LABELS = 500  # of a page: what follows is more of its kind
 MOST_NAMES = 8  # lines that count: a sentence of six words is news among any number of links
 LONGEST_NAMES = 300  # characters of a line: longer ones are prose
+MOST_STATEMENTS = 60  # lines of a page that are compared whole
+LONGEST_STATEMENT = 80  # characters of a line in which the page's own address counts for nothing
 MANY_PHRASES, SAMPLED = 80, 4  # of so many, every fourth by its hash is enough to compare
 
 
@@ -149,13 +151,35 @@ def phrases(text: str, words: list[str], target: str = "") -> list[int]:
         return [phrase for phrase in found if phrase % SAMPLED == 0]
     if len(found) >= FEW_PHRASES:
         return found
-    named = {_plain(piece) for piece in _PIECE.findall(_NAME.sub(" ", target.lower()))}
+    named = _address(target)
     found = _threes([word for word in words if word not in named])
     if len(found) >= LEAST_PHRASES:
         return found
     sample = _sample(text)
     short = " ".join(_PIECE.sub(lambda found: "" if _plain(found[0].lower()) in named else found[0], sample).split())
     return [hash(short)] if sample.strip() else []
+
+
+def statements(text: Said, target: str, labels: Iterable[str]) -> set[int]:
+    """Hashes of a page's lines with their numbers, without what its address says, and those that are labels of links.
+
+    A product whose price and size alone are its own has a line that no other page has; a calendar's month has none.
+    """
+    named, names = _address(target), {" ".join(label.split()) for label in labels}
+    found = set()
+    for line in text.lines[:MOST_STATEMENTS]:
+        if len(line) > LONGEST_STATEMENT:
+            found.add(hash(line))
+        elif line.strip() not in names:
+            pieces = _PIECE.findall(line.lower())
+            if own := tuple(piece for piece in pieces if _plain(piece) not in named):
+                found.add(hash((len(own), *own, "")))
+    return found
+
+
+def _address(target: str) -> set[str]:
+    """The words and numbers of a page's own path and query, without names of parameters."""
+    return {_plain(piece) for piece in _PIECE.findall(_NAME.sub(" ", target.lower()))}
 
 
 def _threes(words: list[str]) -> list[int]:

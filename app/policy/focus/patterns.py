@@ -30,6 +30,7 @@ CHANCE: Final = 0.02  # that a subset brings nothing by chance: less, and its UR
 SUREST: Final = 0.7  # share of others with new text that is believed: four pages without are needed at least
 REFUSED: Final = "refused"  # the pattern of refused URLs that are tried where nothing else is left
 TRIES: Final = 5  # of them at a time
+MOST_SPARED: Final = 50  # refused URLs of a shape that are queued at a time
 NEW_SHARE: Final = 0.3  # of a page's phrases must be new on its host for new text
 
 
@@ -40,6 +41,8 @@ class Yield(NamedTuple):
 
     lately      the latest pages, weighted;   new_lately: of these, those that brought something
     rendered    renderings in a row that gained much;   gain: the least of these, in characters of text and links
+    told        pages with a line of their own, be it a number
+    spared      refused URLs that were queued last, since the budget had room;   grown: how many were refused by then
     """
 
     urls: int = 0
@@ -50,28 +53,31 @@ class Yield(NamedTuple):
     new_lately: float = 0.0
     rendered: int = 0
     gain: int = 0
+    told: int = 0
+    spared: int = 0
+    grown: int = 0
 
     @property
     def share(self) -> float:
         """The share of the latest pages that brought something."""
         return self.new_lately / self.lately if self.lately else 1.0
 
-    def after(self, is_new: bool) -> "Yield":
-        """With one more page."""
+    def after(self, is_new: bool, *, told: bool = False) -> "Yield":
+        """With one more page.   told: it has a line of its own"""
         lately, new_lately = self.lately * MEMORY + 1, _faded(self.new_lately) + is_new
         counts = (self.urls, self.fetched + 1, self.new + is_new, self.refused, lately, new_lately)
-        return Yield(*counts, self.rendered, self.gain)
+        return Yield(*counts, self.rendered, self.gain, self.told + (told or is_new), self.spared, self.grown)
 
     def credited(self) -> "Yield":
         """With a page that one of these was the first to name, and that brought new text."""
         new_lately = min(self.new_lately + 1, self.lately)
         counts = (self.urls, self.fetched, self.new, self.refused, self.lately, new_lately)
-        return Yield(*counts, self.rendered, self.gain)
+        return Yield(*counts, *self[6:])
 
     def aged(self) -> "Yield":
         """With one more page that counts neither for nor against these: what they have brought is further back."""
         counts = (self.urls, self.fetched, self.new, self.refused, self.lately * MEMORY + 1, _faded(self.new_lately))
-        return Yield(*counts, self.rendered, self.gain)
+        return Yield(*counts, *self[6:])
 
     @property
     def waits(self) -> bool:
@@ -86,7 +92,7 @@ class Yield(NamedTuple):
     def found(self) -> "Yield":
         """With one more link."""
         counts = (self.urls + 1, self.fetched, self.new, self.refused, self.lately, self.new_lately)
-        return Yield(*counts, self.rendered, self.gain)
+        return Yield(*counts, *self[6:])
 
     def refusing(self) -> "Yield":
         return self._replace(refused=self.refused + 1)
@@ -197,6 +203,27 @@ def tries(terms: TrapTerms, refused: Yield) -> int:
     refused: what those that were tried have brought
     """
     return TRIES if not refused.fetched or brings(terms, refused) else 0
+
+
+def tells(found: Yield) -> bool:
+    """Whether half of its pages say something of their own, be it a number. The first page of a trap does, too."""
+    return found.told > 0 and 2 * (found.told - 1) >= found.fetched - 1
+
+
+def spares(found: Yield, group: Yield) -> int:
+    """How many refused URLs of a shape are fetched where nothing better waits and the budget has room.
+
+    Its pages must tell something of their own. Each time it is twice as many, until these name as many again that are
+    refused: what grows as fast as it is fetched has no end. Until it has had a few pages it is one: without any page its
+    group must tell.
+
+    group: a group of the shape, or the shape
+    """
+    if not found.fetched:
+        return int(tells(group) and not found.spared)
+    if not tells(found) or 2 * (found.refused - found.grown) > found.spared > 1:
+        return 0
+    return 1 if found.fetched < PROOF else min(max(TRIES, 2 * found.spared), MOST_SPARED)
 
 
 def has_turned(terms: TrapTerms, before: Yield, after: Yield) -> bool:

@@ -49,13 +49,14 @@ class Measured:
     robots_denials: int | None
 
 
-def verdict(days: Sequence[Measured], name: str) -> list[str]:
-    """Findings about a crawl, what was wasted first. Without any, one line that says so."""
+def verdict(days: Sequence[Measured], name: str, also: Sequence[str] = ()) -> list[str]:
+    """Findings about a crawl, what was wasted first. Without any, one line that says so.   also: others, first"""
     if not days:
         return [
-            "nothing was measured in these days: it is, every ten minutes while the crawl is active and when it ends"
+            *also,
+            "nothing was measured in these days: it is, every ten minutes while the crawl is active and when it ends",
         ]
-    return [*_wasted(days, name), *_starved(days, name)] or ["nothing stands out"]
+    return [*also, *_wasted(days, name), *_starved(days, name)] or ["nothing stands out"]
 
 
 def _wasted(days: Sequence[Measured], name: str) -> list[str]:

@@ -249,7 +249,7 @@ def test_markdown_of_pages_without_archive_is_their_text(planted: Planted) -> No
 @pytest.mark.parametrize(
     ("wish", "words"),
     [
-        ({"crawl": "nope"}, ("crawl 'nope'", "other, docs")),
+        ({"crawl": "nope"}, ("crawl nope", "other, docs")),
         ({"where": ("url~(",)}, ("--where url~(", "regular expression")),
         ({"part_rows": 0}, ("--part-rows 0", "1 or more")),
         ({"form": "markdown", "what": "fetches"}, ("--format markdown", "is for pages")),

@@ -1,0 +1,120 @@
+"""What is refused by trial and has an end is fetched where nothing better waits and the budget has room."""
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from app.crawl.state.worker import Worker
+from app.model import Budgets
+from tests.crawl.focus.test_traps import asked, words
+from tests.crawl.loop import run, start
+from tests.crawl.web import Answer, Hit, Site, Web
+from tests.store.rows import one
+
+PRODUCTS = 400
+FRAME = (
+    "Delivery takes two or three working days within the country and a week to all the other countries.",
+    "Things that were not used may be sent back within a month at the cost of the buyer.",
+)
+
+
+@pytest.fixture
+def site(web: Web) -> Site:
+    return web.site()
+
+
+def page(*lines: str, links: list[str] = []) -> Answer:  # noqa: B006
+    """A page in a shop's frame: lines of text, and links by their paths."""
+    said = "".join(f"<p>{line}</p>" for line in lines)
+    named = "".join(f'<li><a href="{link}">{link.strip("/")}</a></li>' for link in links)
+    body = f"<!doctype html><html lang=en><body><main>{said}<ul>{named}</ul></main></body></html>"
+    return Answer(headers={"Content-Type": "text/html; charset=utf-8"}, body=body.encode())
+
+
+def product(n: int, links: list[str]) -> Answer:
+    """A name, a price and a few numbers, in words that all have."""
+    rng = Random(n)
+    price, weight, stock = rng.randint(100, 9_999) / 100, rng.randint(1, 900), rng.randint(0, 40)
+    return page(
+        f"Product {n}",
+        f"Price: {price:.2f} EUR",
+        f"Weight: {weight} g",
+        f"In stock: {stock}",
+        *FRAME,
+        links=links,
+    )
+
+
+def shop(site: Site, path: Callable[[int], str], *, many: int = PRODUCTS, related: int = 0) -> list[str]:
+    """A front page, lists of twenty products, and the products."""
+    paths = [path(n) for n in range(many)]
+    lists = [f"/all/{n}" for n in range(many // 20)]
+    site.pages["/"] = page(words("/"), links=lists)
+    for n, each in enumerate(lists):
+        site.pages[each] = page(words(each), links=paths[20 * n : 20 * n + 20])
+    for n, each in enumerate(paths):
+        site.pages[each] = product(n, Random(n).sample(paths, related))
+    return paths
+
+
+FORMS = {"/p/8": "/p/{}", "/product-8": "/product-{}", "/item.php?id=8": "/item.php?id={}", "/x/8/view": "/x/{}/view"}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
+@pytest.mark.parametrize("related", [0, 4])
+@pytest.mark.parametrize("times", [2, 20])
+def test_a_catalogue_of_thin_pages_is_fetched_whole(
+    worker: Worker, site: Site, form: str, related: int, times: int
+) -> None:
+    paths = shop(site, form.format, related=related)
+    start(worker, site.url(), budgets=Budgets(max_pages=times * len(site.pages)))
+    run(worker)
+    assert set(paths) - set(site.pages_asked) == set()
+    assert len(site.pages_asked) == len(set(site.pages_asked))
+    assert one(worker.engine, "SELECT count(*) FROM urls WHERE state IN ('refused', 'queued')") == 0
+
+
+def test_more_than_are_kept_of_a_trap_are_fetched(worker: Worker, site: Site) -> None:
+    paths = shop(site, "/p/{}".format, many=1_200)
+    start(worker, site.url(), budgets=Budgets(max_pages=2 * len(site.pages)))
+    run(worker)
+    assert set(paths) - set(site.pages_asked) == set()
+
+
+def weeks(n: int) -> Answer:
+    rng = Random(n)
+    sun = f"Sunrise {rng.randint(4, 8)}:{rng.randint(10, 59)}, sunset {rng.randint(16, 21)}:{rng.randint(10, 59)}"
+    return page(*FRAME, sun, links=[f"/week/{n + step}" for step in (1, 2, 3)])
+
+
+def results(n: int) -> Answer:
+    return page(f"Results {10 * n} to {10 * n + 9}", *FRAME, links=[f"/find?from={n + step}" for step in (1, 2, 10)])
+
+
+def facets(n: int) -> Answer:
+    return page(f"{n * 7919 % 997} things", *FRAME, links=[f"/things?size={n * 4 + step}" for step in range(1, 5)])
+
+
+# what has no end, and tells something of its own on each page
+@pytest.mark.parametrize(("start_of", "made"), [("/week/", weeks), ("/find?from=", results), ("/things?size=", facets)])
+def test_what_has_no_end_is_left(worker: Worker, site: Site, start_of: str, made: Callable[[int], Answer]) -> None:
+    paths = shop(site, "/p/{}".format, many=100)
+    lists = [f"/all/{n}" for n in range(5)]
+    site.pages["/"] = page(words("/"), links=[*lists, f"{start_of}1"])
+    site.answer = endless(site, start_of, made)  # type: ignore[method-assign, assignment]
+    start(worker, site.url(), budgets=Budgets(max_pages=900))
+    run(worker)
+    assert set(paths) <= set(site.pages_asked)
+    assert len(asked(site, start_of)) <= 40
+
+
+def endless(site: Site, start_of: str, made: Callable[[int], Answer]) -> Callable[[Hit], Answer]:
+    """The site's answers, and pages for any number behind this."""
+    known = site.answer
+
+    def answer(hit: Hit) -> Answer:
+        rest = hit.path.removeprefix(start_of)
+        return made(int(rest)) if rest != hit.path else known(hit)
+
+    return answer
