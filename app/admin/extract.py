@@ -1,9 +1,10 @@
 """Runs handlers over the archive, reports how far they are, and gives failed pages another try."""
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os.path import isfile  # Path.is_file raises for a name that is too long
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,12 @@ from app.words import none_of
 PAGES_AT_ONCE = 5_000
 LOOK_S = 0.25
 FAILURES_MOST = 1_000
+EXAMPLES_MOST = 3  # of a cause
+# As app.extract.items and app.extract.child write causes.
+MISFITS = "item does not fit: "
+_FAULT = re.compile(rf"(?:^{MISFITS}|; )(?P<field>[^:;]+): (?P<why>.+?) \(got (?P<value>.{{1,60}}?)\)(?=; |$)")
+_RAISED = re.compile(r"raised (?P<error>\w+)\b.*(?P<line>\(\S+:\d+\))")
+_PLACE_IN_LIST = re.compile(r"\.\d+(?=\.|$)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +47,11 @@ class Handlers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractProgress:
-    """A run so far.   left: pages still to be handled;   elsewhere: of these, on another machine's disk"""
+    """A run so far.
+
+    left           pages still to be handled;   elsewhere: of these, on another machine's disk
+    failed_before  pages that failed before this run and were left alone; counted at its end
+    """
 
     handler: str
     done: int
@@ -48,6 +59,7 @@ class ExtractProgress:
     left: int
     elsewhere: int
     seconds: float
+    failed_before: int = 0
 
     @property
     def pages_per_s(self) -> float:
@@ -84,18 +96,27 @@ class HandlerStatus:
 
 @dataclass(slots=True)
 class FailureCause:
-    """Failures of one cause.   urls: some of the pages;   traceback: of the latest"""
+    """Failures of one cause: of a field whose values do not fit, or raised at one line.
+
+    cause      of the latest, without the value that did not fit
+    count      pages; one whose item has several faults counts for each
+    field      of the item, with its model; None: of no field
+    values     some of those that did not fit, as Python writes them
+    urls       some of the pages;   traceback: of the latest
+    """
 
     handler: str
     cause: str
     count: int = 0
+    values: list[str] = field(default_factory=list)
     urls: list[str] = field(default_factory=list)
     traceback: str | None = None
+    field: str | None = None  # last: above it the name is that of dataclasses
 
 
 def named(settings: Settings, text: str) -> Handlers:
     """The handler of this name among those of TIPTOE_HANDLERS, or all of a file. Raises InputError."""
-    if text.endswith(".py") or "/" in text:
+    if _is_file(text):
         return Handlers(sources=(text,), names=tuple(each.name for each in loaded(settings, (text,))))
     own = Path(f"{text}.py")
     sources = settings.handlers or ((str(own),) if isfile(own) else ())
@@ -145,7 +166,9 @@ def run(
                 crawl_id=crawl.id,
                 handler=spec.name,
             )
-            ended.append(_work(shared, told))
+            done = _work(shared, told)
+            standing = sum(each.failed for each in status(engine, crawl.name) if each.handler == spec.name)
+            ended.append(replace(done, failed_before=max(standing - done.failed, 0)))
         return ended
     finally:
         pool.close()
@@ -237,6 +260,18 @@ def status(engine: Engine, crawl_name: str | None = None) -> list[HandlerStatus]
     return found
 
 
+def names_of(engine: Engine, settings: Settings, text: str) -> tuple[str, ...]:
+    """The handlers that a name, or a file, means. Raises InputError for a name that there is not."""
+    if _is_file(text):
+        return named(settings, text).names
+    check_known(engine, settings, text)
+    return (text,)
+
+
+def _is_file(text: str) -> bool:
+    return text.endswith(".py") or "/" in text
+
+
 def check_known(engine: Engine, settings: Settings, handler: str) -> None:
     """Raises InputError with the names that there are, unless there is a handler of this name.
 
@@ -267,11 +302,28 @@ def causes(engine: Engine, handler: str, crawl_name: str | None = None) -> list[
         failed: list[Failed] = extractions.failures(tx, handler=handler, crawl_id=crawl_id, n=FAILURES_MOST)
     found: dict[str, FailureCause] = {}
     for each in failed:
-        cause = found.setdefault(each.cause, FailureCause(handler, each.cause, traceback=each.traceback))
-        cause.count += 1
-        if len(cause.urls) < 3:
-            cause.urls.append(each.url)
+        for key, fault in _faults(each).items():
+            cause = found.setdefault(key, fault)
+            cause.count += 1
+            if len(cause.urls) < EXAMPLES_MOST:
+                cause.urls.append(each.url)
+            if len(cause.values) < EXAMPLES_MOST:
+                cause.values += [value for value in fault.values if value not in cause.values]
     return sorted(found.values(), key=lambda cause: -cause.count)
+
+
+def _faults(failed: Failed) -> dict[str, FailureCause]:
+    """The causes of one failure, by what they are told apart by: the field, or the error and its line."""
+    found: dict[str, FailureCause] = {}
+    for fault in _FAULT.finditer(failed.cause) if failed.cause.startswith(MISFITS) else ():
+        name = _PLACE_IN_LIST.sub("[]", fault["field"])
+        cause = FailureCause(failed.handler, f"{MISFITS}{name}: {fault['why']}", field=name, values=[fault["value"]])
+        found.setdefault(name, cause)
+    if found:
+        return found
+    raised = _RAISED.fullmatch(failed.cause)
+    key = f"{raised['error']} {raised['line']}" if raised else failed.cause
+    return {key: FailureCause(failed.handler, failed.cause, traceback=failed.traceback)}
 
 
 def retry(engine: Engine, handler: str | None = None, crawl_name: str | None = None) -> int:

@@ -3,7 +3,7 @@
 The page comes from the archive; one that is not there is fetched, as politely as any other.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -24,7 +24,8 @@ from app.crawl.state.setup import make_sender, make_worker
 from app.crawl.state.worker import Worker
 from app.crawl.visit import settle
 from app.errors import ArchiveMissing, InputError, LeaseLost, SegmentElsewhere
-from app.extract import process
+from app.extract import child, process
+from app.extract.handlers import DeclaredHandler, registered
 from app.extract.process import Handled, PageForHandler
 from app.extract.run import for_handler
 from app.model import Capture, Refusal, Reply, Request, Url, VisitEnding
@@ -71,9 +72,7 @@ def run(engine: Engine, settings: Settings, wanted: Handlers, text: str, crawl_n
 
     Raises InputError for what is no URL, for a page that no handler matches, and for one that cannot be had.
     """
-    url = make_canon(settings).canonicalise(text)
-    if isinstance(url, Refusal):
-        raise InputError(f"url {text}", "is not a URL that can be crawled; write it in full, as https://example.org/")
+    url = _url(settings, text)
     started = process.start(
         wanted.sources, memory_bytes=settings.handler_memory_bytes, variables=settings.handler_variables, shows=True
     )
@@ -103,6 +102,63 @@ def run(engine: Engine, settings: Settings, wanted: Handlers, text: str, crawl_n
         return Trial(url=url.text, source=sample.source, handlers=tried)
     finally:
         started.end()
+
+
+def names_for_prompt(
+    engine: Engine, settings: Settings, text: str, crawl_name: str | None = None
+) -> tuple[dict[str, Any], str]:
+    """The names that a Python prompt over the page of this URL has, and where the page is from, for a person.
+
+    page, css, xpath, and items: it takes a handler's file, read anew each time, or a function, and returns what it
+    yields. Raises InputError as `run` does.
+    """
+    url = _url(settings, text)
+    sample = _archived(engine, settings, url, crawl_name) or _fetched(engine, settings, url)
+    page = child.page_of(dict(sample.page.values), sample.page.body, lambda: None)
+
+    def items(handler: str | Callable[..., Any]) -> list[Mapping[str, Any]]:
+        if callable(handler):
+            model = next((each.items for each in registered() if each.function is handler), None)
+            name = getattr(handler, "__name__", "?")
+            return _items_of(
+                child.run(
+                    DeclaredHandler(name=name, function=handler, match=(), version=1, items=model, place=""), page
+                )
+            )
+        started = process.start(
+            (handler,), memory_bytes=settings.handler_memory_bytes, variables=settings.handler_variables, shows=True
+        )
+        try:
+            names = [name for name, spec in started.specs.items() if spec.fits(url.text)]
+            tried = [
+                started.handle(
+                    sample.page,
+                    name,
+                    deadline_s=settings.handler_deadline_s,
+                    before=lambda _: None,
+                )
+                for name in names
+            ]
+        finally:
+            started.end()
+        return [item for each in tried for item in _items_of({"items": each.items, "cause": each.cause})]
+
+    return {"page": page, "css": page.css, "xpath": page.xpath, "items": items}, f"{url.text}: {sample.source}"
+
+
+def _items_of(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The items of a handler's answer. Raises InputError where it failed."""
+    if answer.get("cause"):
+        raise InputError("the handler", answer["cause"])
+    return list(answer["items"])
+
+
+def _url(settings: Settings, text: str) -> Url:
+    """The URL as it is crawled. Raises InputError."""
+    url = make_canon(settings).canonicalise(text)
+    if isinstance(url, Refusal):
+        raise InputError(f"url {text}", "is not a URL that can be crawled; write it in full, as https://example.org/")
+    return url
 
 
 def _tried(handled: Handled) -> Tried:

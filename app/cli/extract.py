@@ -75,11 +75,11 @@ def run(
         show_json({"crawl": crawl, "handlers": ended})
     else:
         for each in ended:
-            _tell_end(each, counts.get(each.handler))
+            _tell_end(each, counts.get(each.handler), crawl)
         hint = no_archive(found)
         if hint is not None and not any(each.done or each.failed for each in ended):
             say(hint)
-    if any(each.failed for each in ended):
+    if any(each.failed or (each.failed_before and not each.done) for each in ended):
         raise typer.Exit(1)
 
 
@@ -108,7 +108,9 @@ def try_(
 
 @app.command()
 def status(
-    handler: Annotated[str | None, typer.Argument(help="Show why this handler failed, and on which pages.")] = None,
+    handler: Annotated[
+        str | None, typer.Argument(help="Show why this handler, or those of a file, failed, and on which pages.")
+    ] = None,
     crawl: OneCrawl = None,
     as_json: AsJson = False,
 ) -> None:
@@ -116,10 +118,9 @@ def status(
     from app.admin import extract
 
     with open_database() as (settings, engine):
-        if handler is not None:
-            extract.check_known(engine, settings, handler)
-        found = [each for each in extract.status(engine, crawl) if handler in (None, each.handler)]
-        causes = extract.causes(engine, handler, crawl) if handler else []
+        names = None if handler is None else extract.names_of(engine, settings, handler)
+        found = [each for each in extract.status(engine, crawl) if names is None or each.handler in names]
+        causes = [cause for name in names or () for cause in extract.causes(engine, name, crawl)]
     if as_json:
         show_json({"handlers": found, "causes": causes})
         return
@@ -135,7 +136,9 @@ def status(
 
 @app.command()
 def retry(
-    handler: Annotated[str | None, typer.Argument(help="Of this handler only.", show_default="all")] = None,
+    handler: Annotated[
+        str | None, typer.Argument(help="Of this handler, or those of a file, only.", show_default="all")
+    ] = None,
     crawl: OneCrawl = None,
     as_json: AsJson = False,
 ) -> None:
@@ -144,9 +147,8 @@ def retry(
 
     detail = f"handler={handler}" if handler else None
     with open_database() as (settings, engine), ordered(engine, "extract.retry", crawl or "", detail) as order:
-        if handler is not None:
-            extract.check_known(engine, settings, handler)
-        n = extract.retry(engine, handler, crawl)
+        names = (None,) if handler is None else extract.names_of(engine, settings, handler)
+        n = sum(extract.retry(engine, name, crawl) for name in names)
         order.outcome = f"{counted(n, 'page')} due again"
     done(order.outcome, as_json=as_json, due=n)
 
@@ -167,7 +169,7 @@ class _Teller:
         say(f"{progress.handler}: {counted(progress.done, 'page')}, {progress.left:,} to go, {rate}{left}")
 
 
-def _tell_end(ended: "ExtractProgress", now: "HandlerStatus | None") -> None:
+def _tell_end(ended: "ExtractProgress", now: "HandlerStatus | None", crawl: str) -> None:
     pages = ended.done + ended.failed
     took = f" in {ended.seconds:.1f} s ({rounded(ended.pages_per_s)} pages/s)" if pages else ""
     answer(f"{ended.handler}: {counted(pages, 'page')}{took}, {ended.failed:,} failed")
@@ -175,8 +177,11 @@ def _tell_end(ended: "ExtractProgress", now: "HandlerStatus | None") -> None:
         answer(f'  {counted(now.items, "item")} of version {now.version}: {typed()} sql "TABLE items_{ended.handler}"')
         if now.would_follow:
             answer(f"  would follow {counted(now.would_follow, 'link')}; --again --follow admits them")
-    if ended.failed:
+    if ended.failed or ended.failed_before:
         answer(f"  why: {typed()} extract status {ended.handler}")
+    if ended.failed_before:
+        failed = f"{counted(ended.failed_before, 'page')} failed before with this version, and were left alone"
+        answer(f"  {failed}: {typed()} extract retry {ended.handler} --crawl {crawl}, then this command again")
     if ended.elsewhere:
         answer(f"  {counted(ended.elsewhere, 'page is', 'pages are')} on another machine's disk; run it there")
 
@@ -207,7 +212,7 @@ def _show_status(found: "list[HandlerStatus]") -> None:
 
 def _show_cause(cause: "FailureCause") -> None:
     heading(f"{counted(cause.count, 'page')}: {cause.cause}")
-    facts([("page", url) for url in cause.urls])
+    facts([("got", ", ".join(cause.values)), *(("page", url) for url in cause.urls)])
     for line in (cause.traceback or "").splitlines():
         answer(f"    {shown(line)}" if not line.startswith(" ") else f"    {line}")
 

@@ -29,7 +29,22 @@ if TYPE_CHECKING:
     from app.config import Settings
 
 COMMANDS = (
-    *("crawl", "up", "demo", "web", "seed", "status", "search", "page", "archive", "url", "extract", "host", "robots"),
+    *(
+        "crawl",
+        "up",
+        "demo",
+        "web",
+        "seed",
+        "status",
+        "search",
+        "page",
+        "archive",
+        "url",
+        "extract",
+        "shell",
+        "host",
+        "robots",
+    ),
     *("profile", "identity", "botauth", "audit", "sql", "export", "changes", "doctor", "db"),
 )  # in the order in which a newcomer needs them
 _TO_TYPE = re.compile(rf"(?<![\w/.-])tiptoe (?=(?:{'|'.join(COMMANDS)})\b)")

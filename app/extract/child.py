@@ -15,10 +15,11 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,9 @@ def main(wire: Wire, memory_bytes: int, sources: list[str]) -> None:
     while True:
         job, body = wire.receive()
         signal.setitimer(signal.ITIMER_REAL, job["deadline_s"])
-        answer = run(handlers[job["handler"]], _page(job["page"], body, wire))
+        answer = run(
+            handlers[job["handler"]], page_of(job["page"], body, partial(_earlier, job["page"]["capture"], wire))
+        )
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         wire.send(answer)
 
@@ -142,7 +145,8 @@ def _place(error: BaseException) -> str:
     return "" if own is None else f" ({Path(own.tb_frame.f_code.co_filename).name}:{own.tb_lineno})"
 
 
-def _page(values: dict[str, Any], octets: bytes, wire: Wire) -> CrawledPage:
+def page_of(values: dict[str, Any], octets: bytes, earlier: Callable[[], CrawledPage | None]) -> CrawledPage:
+    """Make the page that a handler gets.   octets: the document that a browser made, then the answer's body"""
     cut, rendered_at = values.get("document_bytes", 0), values.get("rendered_at")
     page = CrawledPage(
         url=values["url"],
@@ -155,7 +159,7 @@ def _page(values: dict[str, Any], octets: bytes, wire: Wire) -> CrawledPage:
         rendered_at=datetime.fromisoformat(rendered_at) if rendered_at else None,
         _document=octets[:cut],
         _document_url=values.get("at"),
-        _earlier=lambda: _earlier(values["capture"], wire),
+        _earlier=earlier,
     )
     if not values.get("has_answer", True):
         for name in OF_THE_ANSWER:
@@ -167,7 +171,9 @@ def _earlier(capture: int, wire: Wire) -> CrawledPage | None:
     """Ask the parent for the page as it was before this capture."""
     wire.send({"before": capture})
     answer, body = wire.receive()
-    return _page(answer["page"], body, wire) if "page" in answer else None
+    if "page" not in answer:
+        return None
+    return page_of(answer["page"], body, partial(_earlier, answer["page"]["capture"], wire))
 
 
 if __name__ == "__main__":

@@ -84,6 +84,70 @@ def test_failures_are_told_with_their_cause_and_tried_again(tiptoe: Tiptoe, shel
     assert {row["state"] for row in extractions(shelf.engine)} == {"done", "due"}
 
 
+PARTS = """
+from dataclasses import dataclass
+
+from app.extract.handlers import handler
+
+@dataclass
+class Part:
+    price: float
+    sizes: list[int]
+
+@handler(match="/parts/", items=Part)
+def parts(page):
+    if page.title.startswith("word"):
+        float(page.title)
+    yield {{"price": page.title, "sizes": [1, {size!r}]}}
+"""
+
+
+def failing(shelf: Shelf, titles: list[str], size: object = 2) -> None:
+    """Pages of these titles, which the handler in parts.py reads as numbers."""
+    shelf.put_all([(f"/parts/{n}", f"<title>{title}</title>".encode()) for n, title in enumerate(titles)])
+    Path("parts.py").write_text(PARTS.format(size=size))
+
+
+def test_failures_of_a_field_are_one_group_whatever_the_values(tiptoe: Tiptoe, shelf: Shelf) -> None:
+    failing(shelf, [f"{n} euros (got {n}); Part.x: no" for n in range(5)] + ["7"])
+    ran = tiptoe("extract", "run", "parts.py", "--crawl", "shop")
+    assert (ran.code, "5 failed" in ran.out) == (1, True)
+    (cause,) = tiptoe("extract", "status", "parts", "--json").json["causes"]
+    assert (cause["field"], cause["count"], len(cause["values"]), len(cause["urls"])) == ("Part.price", 5, 3, 3)
+    assert cause["cause"].startswith("item does not fit: Part.price: Input should be a valid number")
+    assert "euros" not in cause["cause"]
+    said = tiptoe("extract", "status", "parts.py").out
+    assert "5 pages: item does not fit: Part.price: Input should be a valid number" in said
+    assert "0 euros" in said
+
+
+def test_an_item_with_two_faults_counts_for_both_fields(tiptoe: Tiptoe, shelf: Shelf) -> None:
+    failing(shelf, ["a lot", "7"], size="large")
+    tiptoe("extract", "run", "parts.py", "--crawl", "shop")
+    causes = tiptoe("extract", "status", "parts", "--json").json["causes"]
+    assert [(cause["field"], cause["count"]) for cause in causes] == [("Part.sizes[]", 2), ("Part.price", 1)]
+
+
+def test_errors_of_one_line_are_one_group_whatever_they_say(tiptoe: Tiptoe, shelf: Shelf) -> None:
+    failing(shelf, [f"word {n}" for n in range(4)])
+    tiptoe("extract", "run", "parts.py", "--crawl", "shop")
+    (cause,) = tiptoe("extract", "status", "parts", "--json").json["causes"]
+    assert (cause["count"], cause["field"]) == (4, None)
+    assert cause["cause"].startswith("raised ValueError: could not convert string to float: 'word")
+
+
+def test_a_run_that_finds_only_failed_pages_says_what_to_do(tiptoe: Tiptoe, shelf: Shelf) -> None:
+    failing(shelf, ["much", "more"])
+    assert "failed before" not in tiptoe("extract", "run", "parts.py", "--crawl", "shop").out
+    failing(shelf, [])
+    again = tiptoe("extract", "run", "parts.py", "--crawl", "shop")
+    assert (again.code, again.out.splitlines()[0]) == (1, "parts: 0 pages, 0 failed")
+    assert "2 pages failed before with this version, and were left alone" in again.out
+    assert "tiptoe extract retry parts --crawl shop" in again.out
+    assert tiptoe("extract", "run", "parts.py", "--crawl", "shop", "--json").json["handlers"][0]["failed_before"] == 2
+    assert tiptoe("extract", "retry", "parts.py").out == "2 pages due again\n"
+
+
 def test_try_prints_and_keeps_nothing(tiptoe: Tiptoe, shelf: Shelf) -> None:
     write()
     ran = tiptoe("extract", "try", "http://shop.test/books/2", "--handler", "books.py")
@@ -92,6 +156,37 @@ def test_try_prints_and_keeps_nothing(tiptoe: Tiptoe, shelf: Shelf) -> None:
     document = tiptoe("extract", "try", "http://shop.test/books/2", "--handler", "books.py", "--json").json
     assert document["handlers"][0]["items"] == [{"title": "Book 2", "v": 1}]
     assert (extractions(shelf.engine), items(shelf.engine)) == ([], [])
+
+
+def test_a_prompt_over_a_page(tiptoe: Tiptoe, shelf: Shelf) -> None:
+    """A failure ends a line, not the prompt."""
+    write()
+    lines = """
+page.title
+css("title::text").get()
+xpath("//title/text()").getall()
+items("books.py")
+1 / 0
+items(lambda page: [{"words": len(page.title.split())}])
+items("gone.py")
+page.url
+"""
+    ran = tiptoe("shell", "http://shop.test/books/2", stdin=lines)
+    assert ran.code == 0
+    for said in (
+        "'Book 2'",
+        "['Book 2']",
+        "[{'title': 'Book 2', 'v': 1}]",
+        "[{'words': 2}]",
+        "'http://shop.test/books/2'",
+    ):
+        assert said in ran.out
+    assert "ZeroDivisionError" in ran.err
+    assert "gone.py: does not exist" in ran.err
+    assert "from the archive of shop" in ran.err
+    assert (extractions(shelf.engine), items(shelf.engine)) == ([], [])
+    nope = tiptoe("shell", "mailto:x", stdin="")
+    assert (nope.code, nope.out, "is not a URL that can be crawled" in nope.err) == (2, "", True)
 
 
 def test_status_without_any_handler(tiptoe: Tiptoe, shelf: Shelf) -> None:
@@ -114,6 +209,7 @@ BAD = [
     ("", ["new", "class"], "handler 'class': means something else in Python; choose another name"),
     ("", ["new", "books"], "books.py: already exists"),
     ("", ["status", "--crawl", "gone"], "crawl gone: does not exist"),
+    (None, ["status", "books.py"], "books.py: does not exist"),
 ]  # fmt: skip
 
 
