@@ -188,6 +188,10 @@ class CrawlFocus:
             self._put(name, self._yield(name).refusing())
         return before.refused
 
+    def most_kept(self, name: str) -> int:
+        """How many refused URLs of a pattern have rows: as many as the budget may let pass, if its pages tell something."""
+        return max(MOST_KEPT_REFUSED, self.share if patterns.tells(self._yield(name)) else 0)
+
     def hold(self, name: str) -> None:
         """Note that URLs are refused for a pattern, though others count them: they are queued once it turns."""
         self._put(name, self._yield(name).refusing())
