@@ -15,8 +15,8 @@ WHERE p.fetched >= :tries AND p.new = 0
 -- keep: what they have brought by now; only under the host's lease, so nobody else writes them
 INSERT INTO url_patterns AS p (
     host_id, crawl_id, pattern, urls, fetched, new, refused, lately, new_lately, rendered, gain, told, spared, grown)
-SELECT r.host_id, r.crawl_id, r.pattern, r.urls, r.fetched, r.new, r.refused, r.lately, r.new_lately, r.rendered, r.gain,
-       r.told, r.spared, r.grown
+SELECT r.host_id, r.crawl_id, r.pattern, r.urls, r.fetched, r.new, r.refused, r.lately, r.new_lately, r.rendered,
+       r.gain, r.told, r.spared, r.grown
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, pattern text, urls integer, fetched integer, new integer, refused integer,
     lately real, new_lately real,

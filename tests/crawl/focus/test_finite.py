@@ -1,6 +1,6 @@
 """What is refused by trial and has an end is fetched where nothing better waits and the budget has room."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
 import pytest
@@ -30,7 +30,7 @@ def site(web: Web) -> Site:
     return web.site()
 
 
-def page(*lines: str, links: list[str] = []) -> Answer:  # noqa: B006
+def page(*lines: str, links: Sequence[str] = ()) -> Answer:
     """A page in a shop's frame: lines of text, and links by their paths."""
     said = "".join(f"<p>{line}</p>" for line in lines)
     named = "".join(f'<li><a href="{link}">{link.strip("/")}</a></li>' for link in links)

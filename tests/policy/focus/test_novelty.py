@@ -73,7 +73,7 @@ FRAME = "Delivery takes two or three working days within the country and a week 
         (f"Product 8\nPrice: 17.30\n{FRAME}", "/p/8", (), True),
         (f"Product 8\nPrice: 9.90\n{FRAME}", "/p/8", (), False),
         (f"Price: 9.90\nMonth 2031-05\n{FRAME}", "/calendar/2031/05", (), False),
-        (f"Product 7\nPrice: 9.90\nThe next one", "/p/7", ("The next one",), False),
+        ("Product 7\nPrice: 9.90\nThe next one", "/p/7", ("The next one",), False),
         (FRAME, "/p/7?print=1", (), False),
     ],
 )
