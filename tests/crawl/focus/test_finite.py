@@ -108,7 +108,7 @@ def test_what_has_no_end_is_left(worker: Worker, site: Site, start_of: str, made
     paths = shop(site, "/p/{}".format, many=100)
     lists = [f"/all/{n}" for n in range(5)]
     site.pages["/"] = page(words("/"), links=[*lists, f"{start_of}1"])
-    site.answer = endless(site, start_of, made)  # type: ignore[method-assign]
+    site.answer = endless(site, start_of, made)  # type: ignore[method-assign, assignment]
     start(worker, site.url(), budgets=Budgets(max_pages=900))
     run(worker)
     assert set(paths) <= set(site.pages_asked)
