@@ -23,6 +23,9 @@ help: ## this list
 			line = line " " words[i] } \
 		print line }' $(MAKEFILE_LIST)
 
+ifeq ($(filter crawl,$(MAKECMDGOALS))$(strip $(SEEDS)),crawl)
+$(error SEEDS is empty: make crawl SEEDS="https://…" CONTACT=you@example.org)
+endif
 crawl: $(VENV)/local.stamp ## crawl sites: SEEDS="http://…" CONTACT=you@example.org ARGS="--max-pages 100 --json"
 	@exec $(BIN)/tiptoe crawl $(foreach seed,$(SEEDS),$(call quoted,$(seed))) \
 		$(if $(CONTACT),--contact $(call quoted,$(CONTACT))) $(ARGS)

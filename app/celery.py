@@ -12,8 +12,10 @@ a thread of its own: they take the interpreter from a worker's visits, which are
 messages on the queue `maintenance`, which a plain worker serves too.
 """
 
+import ipaddress
 import os
 import socket
+import sys
 import threading
 import time
 from typing import Any
@@ -21,6 +23,7 @@ from typing import Any
 import structlog
 from celery import Celery, signals
 from celery.beat import ScheduleEntry, Scheduler
+from celery.utils.nodenames import default_nodename, gethostname
 from kombu import Queue
 from kombu.exceptions import OperationalError
 
@@ -184,6 +187,7 @@ def _schedule(settings: Settings) -> dict[str, dict[str, Any]]:
         "finish": 1.0,
         "ring_extract": 1.0,
         "index": 2.0,
+        "reread": 5.0,
         "sweep": 10.0,
         "retain": 60.0,
         "reprice": 600.0,
@@ -226,6 +230,36 @@ def _transport(broker_url: str | None) -> dict[str, Any]:
         "socket_connect_timeout": 5,
         "health_check_interval": 10,
     }
+
+
+@signals.celeryd_init.connect
+def _name_worker(instance: Any, **_: object) -> None:
+    """Name a worker that was given no name by its process, so that two on one machine are two to doctor and Flower."""
+    if instance.hostname == default_nodename(None):
+        instance.hostname = f"w-{os.getpid()}@{gethostname()}"
+
+
+@signals.import_modules.connect
+def _guard_flower(**_: object) -> None:
+    """Let Flower listen on loopback alone, unless it asks for a login: it shows and steers workers.
+
+    Flower reads its options before it imports our tasks; other commands of Celery load it, and do not start it.
+    """
+    if (flower := sys.modules.get("flower.command")) is None or flower.options.unix_socket:
+        return
+    flower.options.address = address = flower.options.address or "127.0.0.1"
+    if not (_is_loopback(address) or flower.options.basic_auth or flower.options.auth):
+        raise SystemExit(
+            f"flower --address {address}: anyone who reaches it may steer the workers; "
+            "set FLOWER_BASIC_AUTH=user:password, or let it listen on 127.0.0.1"
+        )
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return address == "localhost" or ipaddress.ip_address(address).is_loopback
+    except ValueError:  # a name
+        return False
 
 
 @signals.setup_logging.connect

@@ -315,10 +315,6 @@ def _shown(line: str) -> str:
     for child in token.children or ():
         if child.type in ("text", "code_inline"):
             parts.append(child.content)
-        elif child.type in ("softbreak", "hardbreak") or (
-            child.type == "html_inline" and child.content.startswith("<br")
-        ):
-            parts.append(" ")
     return _squeezed("".join(parts))
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from app.extract.handlers import follow, handler
     from app.extract.page import CrawledPage as Page
     from tiptoe._crawl import Crawling, crawl
-    from tiptoe._data import Item, add_seeds, export, items, pages
+    from tiptoe._data import Item, add_seeds, changes, export, items, pages
 
 __all__ = [
     "Crawling",
@@ -27,6 +27,7 @@ __all__ = [
     "ServiceError",
     "TiptoeError",
     "add_seeds",
+    "changes",
     "crawl",
     "export",
     "follow",
@@ -44,6 +45,7 @@ _WHERE = {
     "ServiceError": ("app.errors", "ServiceError"),
     "TiptoeError": ("app.errors", "TiptoeError"),
     "add_seeds": ("tiptoe._data", "add_seeds"),
+    "changes": ("tiptoe._data", "changes"),
     "crawl": ("tiptoe._crawl", "crawl"),
     "export": ("tiptoe._data", "export"),
     "follow": ("app.extract.handlers", "follow"),

@@ -1,4 +1,4 @@
-"""`tiptoe.pages`, `items`, `add_seeds`, `export`: what crawls have, without running one."""
+"""`tiptoe.pages`, `changes`, `items`, `add_seeds`, `export`: what crawls have, without running one."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from tiptoe import _session
 
 if TYPE_CHECKING:
+    from app.admin.changes import PageChange
     from app.extract.page import CrawledPage
 
 
@@ -24,6 +25,22 @@ def pages(crawl: str, *, since: datetime | None = None, home: str | Path | None 
     yield from open_feed(held.engine, held.settings, find(held.engine, crawl), keeps=held).stored(
         _session.moment(since)
     )
+
+
+def changes(
+    crawl: str, *, since: datetime | None = None, passages: bool = False, home: str | Path | None = None
+) -> "Iterator[PageChange]":
+    """List what is new, changed and gone in a crawl, host by host, in constant memory: change, at, url, host, title.
+
+    since     changes from then on; without it, of the last 7 days
+    passages  of changed pages what their text lost and gained, read from the archive
+    Raises InputError for a crawl that there is not.
+    """
+    from app.admin import changes as admin
+
+    begins = _session.moment(since)
+    with _session.database(home) as (settings, engine):
+        yield from admin.changes(engine, settings, crawl, since=begins or admin.USUAL, passages=passages).found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +125,7 @@ class ExportOptions(TypedDict, total=False):
     since: datetime
     part_rows: int
     spreadsheet: bool
+    content: str
 
 
 def export(
@@ -126,7 +144,7 @@ def export(
     to       a file whose ending names the format, a folder, or s3://bucket/prefix/
     columns  names; none: the usual ones
     where    filters, such as "status=200"
-    options  format, since, part_rows and spreadsheet
+    options  format, since, part_rows, spreadsheet and content
     """
     _session.check_keywords("export", options, [*(export.__kwdefaults__ or ()), *ExportOptions.__annotations__])
     for option, given in (("columns", columns), ("where", where)):
@@ -144,6 +162,7 @@ def export(
         since=_session.moment(options.get("since")),
         part_rows=options.get("part_rows", PART_ROWS),
         spreadsheet=options.get("spreadsheet", False),
+        content=options.get("content", "main"),
     )
     with _session.database(home) as (settings, engine):
         return export_rows(engine, settings, wish).rows

@@ -18,7 +18,7 @@ _rng = random.Random()
 _marks = claim.ScanWindow()
 
 
-@app.task(name="tiptoe.dispatch")
+@app.task(name="tiptoe.dispatch", send_events=False)
 def dispatch() -> int:
     """Offer the hosts that are due. Returns how many."""
     began = time.monotonic()

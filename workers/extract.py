@@ -41,7 +41,7 @@ def extract() -> int:
         return _handle() if is_ours else 0
 
 
-@app.task(name="tiptoe.ring_extract")
+@app.task(name="tiptoe.ring_extract", send_events=False)
 def ring() -> int:
     """Ring for as many turns as the due rows can use, less those that were rung for and not begun. Returns how many."""
     try:

@@ -1,6 +1,10 @@
-"""The janitors, named by their act; beat sends each at its interval, and runs `near` itself (`app.celery`)."""
+"""The janitors, named by their act; beat sends each at its interval, and runs `near` itself (`app.celery`).
+
+They send no task events: several a second would hide the visits in Flower.
+"""
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import structlog
 
@@ -10,6 +14,7 @@ from app.beat import index_pages as index
 from app.beat import measure as measure_crawls
 from app.beat import promote as promote_urls
 from app.beat import reprice as reprice_recrawls
+from app.beat import reread_pages as stored_pages
 from app.beat import rotate_logs as retain_logs
 from app.beat import sweep as sweep_up
 from app.beat import trim as trim_crawls
@@ -23,56 +28,67 @@ _log = structlog.get_logger()
 _near = NearMemory()  # of beat, which runs `near` in one thread
 
 
-@app.task(name="tiptoe.promote")
+@lru_cache(maxsize=1)
+def _janitor() -> stored_pages.RereadJanitor:
+    return stored_pages.RereadJanitor(process.engine(), current())
+
+
+@app.task(name="tiptoe.promote", send_events=False)
 def promote() -> None:
     """Queue due retries and recrawls."""
     _quietly("promote", lambda: promote_urls.promote(process.engine()))
 
 
-@app.task(name="tiptoe.finish")
+@app.task(name="tiptoe.finish", send_events=False)
 def finish() -> None:
     """End crawls with nothing left, and crawls at a budget."""
     _quietly("finish", lambda: finish_crawls.finish(process.engine()))
 
 
-@app.task(name="tiptoe.sweep")
+@app.task(name="tiptoe.sweep", send_events=False)
 def sweep() -> None:
     """Repair the traces of a crash between two commits."""
     _quietly("sweep", lambda: sweep_up.sweep(process.engine()))
 
 
-@app.task(name="tiptoe.trim")
+@app.task(name="tiptoe.trim", send_events=False)
 def trim() -> None:
     """Keep crawls at their caps."""
     _quietly("trim", lambda: trim_crawls.trim(process.engine(), current()))
 
 
-@app.task(name="tiptoe.reprice")
+@app.task(name="tiptoe.reprice", send_events=False)
 def reprice() -> None:
     """Find the price of a recrawl in crawls with a budget for them."""
     _quietly("reprice", lambda: reprice_recrawls.reprice(process.engine(), current()))
 
 
-@app.task(name="tiptoe.retain")
+@app.task(name="tiptoe.retain", send_events=False)
 def retain() -> None:
     """Make partitions of the logs ahead, and drop old ones."""
     _quietly("retain", lambda: retain_logs.retain(process.engine(), current()))
 
 
-@app.task(name="tiptoe.index")
+@app.task(name="tiptoe.index", send_events=False)
 def index_pages() -> None:
     """Index pages for search, of crawls that ask for it."""
     _quietly("index", lambda: index.index_pages(process.engine()))
 
 
-@app.task(name="tiptoe.near")
+@app.task(name="tiptoe.reread", send_events=False)
+def reread() -> None:
+    """Read stored pages again that an earlier release has read."""
+    _quietly("reread", lambda: _janitor().run())
+
+
+@app.task(name="tiptoe.near", send_events=False)
 def find_near() -> None:
     """Compare pages whose text is new with the others of their crawl."""
     find = near_duplicates.find_near
     _quietly("near", lambda: find(process.engine(), within_s=near_duplicates.SHARE_S, memory=_near))
 
 
-@app.task(name="tiptoe.measure")
+@app.task(name="tiptoe.measure", send_events=False)
 def measure() -> None:
     """Write what each crawl's last minutes were like."""
     _quietly("measure", lambda: measure_crawls.measure(process.engine()))

@@ -1,14 +1,116 @@
-"""Takes up a visit to one host by hand, for a command: under the same lease and pace as any other visit."""
+"""Visits one host by hand, for a command: under the same lease, robots.txt and pace as any other visit.
 
-from app.admin.waiting import Row, host_waits_for, resting_words, when
+`fetch` has one page fetched and kept, in the crawl `CRAWL`; `take_up_now` is for a request of one's own.
+"""
+
+import time
+from dataclasses import replace
+from shlex import quote
+from typing import Final
+
+from sqlalchemy import Engine
+
+from app.admin import crawls, explain, seeds
+from app.admin.waiting import Row, host_waits_for, last_ending, resting_words, url_waits_for, when
+from app.archive.setup import make_keeper
+from app.beat.finish import finish
+from app.config import Settings
 from app.crawl.frontier.enter import host_rows
+from app.crawl.state.setup import make_sender, make_worker
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
-from app.crawl.visit.visit import take_up
+from app.crawl.visit.visit import take_up, visit
 from app.errors import InputError, LeaseLost
-from app.model import Url
+from app.model import Budgets, CrawlSpec, Reply, Request, Unsent, Url
+from app.policy.lifecycle import UrlState
 from app.policy.lifecycle_visit import VisitEvent
-from app.store import db, hosts
+from app.runtime.process_name import process_name
+from app.store import crawls as crawls_store
+from app.store import db, hosts, urls
+
+CRAWL: Final = "single-pages"
+WAIT_S: Final = 60.0
+POLL_S: Final = 0.1
+_SPEC: Final = CrawlSpec(sitemaps="none", near_duplicates=False, budgets=Budgets(max_depth=0))
+
+
+def fetch(engine: Engine, settings: Settings, text: str) -> str:
+    """Fetch one page now, and keep it in the crawl `CRAWL`, which is made if need be. Returns the page's URL.
+
+    It waits at most WAIT_S for the host's turn. Raises InputError for a URL that may not be fetched, or is no page.
+    """
+    if not settings.keep_text:
+        raise InputError(f"url {text}", "would not be kept: TIPTOE_ARCHIVE is off; let it keep pages")
+    found = seeds.read(settings, [text])
+    seeds.check(settings, found)
+    (url,) = found.urls
+    with db.transaction(engine) as tx:
+        is_new = crawls_store.by_name(tx, CRAWL) is None
+    crawl = crawls.create(engine, CRAWL, _SPEC) if is_new else crawls.find(engine, CRAWL)
+    if seeds.add_urls(engine, settings, crawl, [url]).known:
+        explain.retry(engine, settings, url.text, CRAWL)
+    crawls.start(engine, CRAWL, may_end=True)
+    try:
+        _visit_for(engine, settings, url)
+    finally:
+        finish(engine)
+    row = _row(engine, url)
+    if row["state"] == UrlState.RESTING and not row["retrying"] and row["outcome"] in {"page", "unchanged"}:
+        return url.text
+    if row["alias_of"]:
+        raise InputError(
+            f"url {url.text}", f"is at another address; to get it: tiptoe page get {quote(row['alias_of'])}"
+        )
+    waits = url_waits_for(row, crawls.find(engine, CRAWL), _host(engine, url))
+    ended = [f"its last fetch: {ending}"] if (ending := last_ending(row)) else []
+    raise InputError(f"url {url.text}", "; ".join(["was not fetched as a page", *ended, f"it waits for {waits[0]}"]))
+
+
+def _visit_for(engine: Engine, settings: Settings, url: Url) -> None:
+    """Visit the URL's host until the URL was requested, or its wait is over.
+
+    A visit fetches what is due at the host, of other crawls too; it leaves after the request for this URL.
+    """
+    sender, until = make_sender(settings), time.monotonic() + WAIT_S
+    keeper = make_keeper(settings, engine=engine, worker=process_name())
+    worker = make_worker(settings, engine=engine, send=sender.send, where=sender.where, name=process_name())
+
+    def send(request: Request) -> Reply | Unsent:
+        if request.url == url.text:
+            worker.stopping.set()
+        return sender.send(request)
+
+    worker = replace(worker, send=send, archive=keeper)
+    try:
+        while (row := _row(engine, url))["state"] == UrlState.QUEUED and time.monotonic() < until:
+            worker.stopping.clear()
+            with db.transaction(engine) as tx:
+                offer = hosts.offer_now(tx, name=url.host, offer_s=settings.offer_s, isolate=settings.settle_urls)
+            if offer is None:
+                time.sleep(POLL_S)
+            else:
+                visit(worker, offer.host_id, offer.token)
+        if row["state"] == UrlState.QUEUED:
+            raise InputError(
+                f"host {url.host}", f"may not be contacted now; it waits for {_why_not(_host(engine, url))}"
+            )
+    finally:
+        sender.close()
+        if keeper is not None:
+            keeper.close()
+
+
+def _row(engine: Engine, url: Url) -> Row:
+    with db.transaction(engine) as tx:
+        host_id = hosts.ids(tx, [url.host])[url.host]
+        return next(row for row in urls.find(tx, host_id=host_id, key=url.key) if row["crawl"] == CRAWL)
+
+
+def _host(engine: Engine, url: Url) -> Row:
+    with db.transaction(engine) as tx:
+        host = hosts.show(tx, url.host)
+    assert host is not None
+    return host
 
 
 def take_up_now(worker: Worker, url: Url) -> Visit:

@@ -1,27 +1,31 @@
 """Shows what the archive has of a page: lists its captures, reads one back, compares two. It sends no request."""
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, Engine
 
 from app.admin.crawls import find as find_crawl
+from app.admin.export.bodies import can_make_markdown
 from app.admin.robots_report import canonical
 from app.archive.read import Archive
 from app.config import Settings
 from app.errors import ArchiveMissing, InputError, SegmentElsewhere
+from app.extras import to_install
 from app.model import Archived, Capture, CaptureKind, Page, Url
 from app.parse import charset
+from app.parse.html.html import full_text
 from app.policy import text_diff
 from app.policy.document import document_of, documents, plain_of
 from app.policy.moment import moment
 from app.policy.text_diff import PassageChange
-from app.runtime.reader import PageOptions
+from app.runtime.reader import MarkdownOptions, PageOptions
 from app.runtime.reader_pool import Readers
 from app.runtime.reader_process import START_S, Death
-from app.store import captures, crawls, db, hosts, page_list, server
+from app.store import board, captures, crawls, db, hosts, page_list, server
+from app.store.board import Row
 from app.store.page_list import ListedPage
 
 LIMIT_MOST = 10_000
@@ -125,6 +129,14 @@ def captured(engine: Engine, settings: Settings, text: str, crawl: str | None) -
     return max(found, key=lambda each: each.captures[0].fetched_at)
 
 
+def stored(engine: Engine, settings: Settings, text: str, crawl: str) -> Row | None:
+    """Read what is stored of a page of a crawl, its text too; None: nothing is. Raises InputError."""
+    url, crawl_id = canonical(settings, text, engine=engine), find_crawl(engine, crawl).id
+    with db.transaction(engine) as tx:
+        host_id, key = _place(tx, url)
+        return board.page(tx, host_id=host_id, crawl_id=crawl_id, key=key)
+
+
 def show(
     engine: Engine,
     settings: Settings,
@@ -180,12 +192,32 @@ def compare(
     return CaptureDiff(crawl=found.crawl, url=found.url, old=earlier, new=latest, changes=changes)
 
 
-def text_of(capture: Capture, answer: Archived, settings: Settings) -> str:
-    """The main text of a capture, as crawling finds it.
+def text_of(capture: Capture, answer: Archived, settings: Settings, *, whole: bool = False) -> str:
+    """The main text of a capture, as crawling finds it.   whole: all that a reader of the page sees
 
-    A process of its own reads it, within the time and memory that a document has in isolation: none ends the dashboard,
-    or holds it. Raises InputError where it cannot.
+    Raises InputError where it cannot be read.
     """
+    if whole:
+        return full_text(answer.body, _content_type(capture, answer))
+    with reading(settings) as readers:
+        return text_by(readers, capture, answer, settings)
+
+
+@contextmanager
+def reading(settings: Settings) -> Iterator[Readers]:
+    """Processes that read documents, within the time and memory that one has in isolation.
+
+    So none ends the dashboard, or holds it.
+    """
+    readers = Readers(deadline_s=settings.parse_deadline_s, memory_bytes=settings.parse_memory_bytes)
+    try:
+        yield readers
+    finally:
+        readers.close()
+
+
+def text_by(readers: Readers, capture: Capture, answer: Archived, settings: Settings) -> str:
+    """The main text of a capture, by readers that several may share. Raises InputError where it cannot be read."""
     options = PageOptions(
         content_type=_content_type(capture, answer),
         content_language=None,
@@ -194,15 +226,27 @@ def text_of(capture: Capture, answer: Archived, settings: Settings) -> str:
         want_text=True,
         want_language=False,
     )
-    readers = Readers(deadline_s=settings.parse_deadline_s, memory_bytes=settings.parse_memory_bytes)
-    try:
-        found = readers.page(answer.body, options, within_s=readers.patience_s + START_S)
-    finally:
-        readers.close()
+    found = readers.page(answer.body, options, within_s=readers.patience_s + START_S)
     if isinstance(found, Page):
         return found.main_text
+    raise _unread(capture, found)
+
+
+def markdown_apart(capture: Capture, answer: Archived, settings: Settings) -> str:
+    """Markdown as `markdown_of`, made by a process of its own, as `text_of` reads the text. Raises InputError."""
+    if not can_make_markdown():
+        raise InputError("Markdown", f"needs html-to-markdown; {to_install('text')}")
+    options = MarkdownOptions(content_type=_content_type(capture, answer), base_url=answer.at or capture.url)
+    with reading(settings) as readers:
+        found = readers.markdown(answer.body, options, within_s=readers.patience_s + START_S)
+    if isinstance(found, Death) or found in {"busy", "none"}:
+        raise _unread(capture, found)
+    return found
+
+
+def _unread(capture: Capture, found: object) -> InputError:
     why = found.cause if isinstance(found, Death) else "no process could be started to read it"
-    raise InputError(
+    return InputError(
         "this capture", f"number {capture.id} of {capture.url}: {why}; tiptoe page show --html shows it as it came"
     )
 
@@ -214,11 +258,14 @@ def best_text_of(capture: Capture, answer: Archived) -> str:
     return text_best.best(answer.body, answer.at or capture.url, _content_type(capture, answer))
 
 
-def markdown_of(capture: Capture, answer: Archived) -> str:
-    """The content as Markdown, its links absolute. Raises InputError where the library for it is not installed."""
+def markdown_of(capture: Capture, answer: Archived, *, whole: bool = False) -> str:
+    """The content as Markdown, its links absolute. Raises InputError where the library for it is not installed.
+
+    whole  all that a reader of the page sees
+    """
     from app.parse import markdown
 
-    return markdown.of(answer.body, answer.at or capture.url, _content_type(capture, answer))
+    return markdown.of(answer.body, answer.at or capture.url, _content_type(capture, answer), whole=whole)
 
 
 def html_of(capture: Capture, answer: Archived) -> str:

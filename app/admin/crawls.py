@@ -3,6 +3,7 @@
 `edit` changes a crawl's specification.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from functools import partial
@@ -28,12 +29,11 @@ _USUAL = CrawlSpec()
 def create(engine: Engine, name: str, spec: CrawlSpec = _USUAL) -> Crawl:
     """Create a crawl, active, without seeds. Raises InputError: the name is taken, or the specification cannot work."""
     crawl_spec.check(spec)
-    if not name or not name.isprintable() or len(name.encode()) > NAME_BYTES_MOST:
-        raise InputError(f"crawl name {name!r}", f"use printable characters, 1 to {NAME_BYTES_MOST} octets in UTF-8")
+    _check_name(name)
     with db.transaction(engine) as tx:
         made = crawls.create(tx, name=name, spec=spec)
         if made is None:
-            raise InputError(f"crawl {name!r}", "already exists; choose another name, or add seeds to it")
+            raise InputError(f"crawl {name}", "already exists; choose another name, or add seeds to it")
         return crawls.by_id(tx, made)
 
 
@@ -43,7 +43,7 @@ def find(engine: Engine, name: str) -> Crawl:
         crawl = crawls.by_name(tx, name)
         if crawl is None:
             newest_first = [other.name for other in reversed(crawls.every(tx))]
-            raise InputError(f"crawl {name!r}", none_of(name, newest_first))
+            raise InputError(f"crawl {name}", none_of(name, newest_first))
     return crawl
 
 
@@ -70,30 +70,34 @@ def start_round(engine: Engine, name: str, settings: Settings | None = None) -> 
     return _active(find(engine, name))
 
 
-def resume(engine: Engine, name: str) -> Crawl:
-    """Resume a paused crawl. Raises InputError when it is not paused."""
+def resume(engine: Engine, name: str) -> bool:
+    """Resume a paused crawl. False: it is active already. Raises InputError when it is finished."""
     crawl = find(engine, name)
-    if crawl.state != "paused":
-        raise InputError(
-            f"crawl {name}", f"is {crawl.state}, not paused; `tiptoe crawl start {name}` starts a finished one"
-        )
-    return start(engine, name)
+    if crawl.state == "finished":
+        raise InputError(f"crawl {name}", f"is finished, not paused; to start it again: {how_to_start(crawl)}")
+    if crawl.state == "paused":
+        start(engine, name)
+    return crawl.state == "paused"
 
 
-def pause(engine: Engine, name: str) -> None:
-    """Pause a crawl: its URLs are not fetched until it is resumed. Raises InputError when it is not active."""
-    crawl = find(engine, name)
-    with db.transaction(engine) as tx:
-        if not crawls.pause(tx, crawl.id):
-            raise InputError(f"crawl {name!r}", f"is {crawl.state}; only an active crawl can be paused")
+def pause(engine: Engine, name: str) -> bool:
+    """Pause a crawl: its URLs are not fetched until it is resumed. False: it is paused already.
 
-
-def finish(engine: Engine, name: str) -> None:
-    """End a crawl now; nothing is deleted. Raises InputError when it has ended already."""
+    Raises InputError when it is finished.
+    """
     crawl = find(engine, name)
     with db.transaction(engine) as tx:
-        if not crawls.finish(tx, crawl.id):
-            raise InputError(f"crawl {name!r}", f"is finished already; `tiptoe crawl start {name}` starts it again")
+        is_changed = crawls.pause(tx, crawl.id)
+    if not is_changed and find(engine, name).state == "finished":
+        raise InputError(f"crawl {name}", "is finished; only an active crawl can be paused")
+    return is_changed
+
+
+def finish(engine: Engine, name: str) -> bool:
+    """End a crawl now; nothing is deleted. False: it is finished already."""
+    crawl = find(engine, name)
+    with db.transaction(engine) as tx:
+        return crawls.finish(tx, crawl.id)
 
 
 def retry_failed(engine: Engine, name: str) -> int:
@@ -130,6 +134,15 @@ def go_round(engine: Engine, name: str, settings: Settings | None = None) -> int
     woken = wake(engine, new)
     swell(engine, new)
     return woken
+
+
+def _check_name(name: str) -> None:
+    """Check that a new name can be typed, as a word, and is part of no path. Raises InputError."""
+    if not name or not name.isprintable() or len(name.encode()) > NAME_BYTES_MOST:
+        raise InputError(f"crawl name {name!r}", f"use printable characters, 1 to {NAME_BYTES_MOST} octets in UTF-8")
+    if name.startswith("-") or any(each.isspace() or each in "/\\" for each in name):
+        better = re.sub(r"[\s/\\]+", "-", name).strip("-") or "docs"
+        raise InputError(f"crawl name {name!r}", f"has a blank or a slash, or begins with -; use {better}, say")
 
 
 def _active(crawl: Crawl) -> Crawl:

@@ -25,6 +25,7 @@ class Look:
     queued    URLs queued; MOST_QUEUED stands for that or more
     failures  (class, requests) of the last minute, and since the crawl's start, the most frequent first
     hosts     some hosts that are being visited, and those that are next; none where the crawl is not active
+    newest    the URL of its newest request in the last minute
     stopped   why nothing is fetched: the archive cannot be written
     is_full   False: all but the crawl is as it was at the last full look, or left out
     is_whole  False: not all hosts have been read once, and pages, failed and bytes are too low
@@ -38,6 +39,7 @@ class Look:
     failures: Sequence[tuple[str, int]]
     hosts: Sequence[HostRow]
     is_whole: bool
+    newest: str | None = None
     stopped: str | None = None
     is_full: bool = True
 
@@ -92,7 +94,7 @@ class Live:
 
         in_full: to be shown. Else only whether the crawl goes on is asked, and a round that has begun is gone on with
         """
-        failures, hosts, queued, stopped = [], [], 0, None
+        failures, hosts, queued, newest, stopped = [], [], 0, None, None
         with db.transaction(self.engine) as tx:
             crawl = live.crawl(tx, self.crawl_id)
             if in_full or self._fetched.is_amid:
@@ -102,6 +104,7 @@ class Live:
             if in_full:
                 queued = urls.queued_some(tx, crawl_id=self.crawl_id, most=MOST_QUEUED)
                 failures = live.failures(tx, self.crawl_id)
+                newest = live.newest(tx, self.crawl_id)
                 if crawl.state == "active":  # else nothing comes, whatever the hosts' rows say
                     hosts = live.hosts(tx, crawl_id=self.crawl_id, queues=self.queues)
                 stopped = next((node.stopped_because for node in segments.nodes(tx) if node.stopped_because), None)
@@ -115,6 +118,7 @@ class Live:
             failures=failures,
             hosts=hosts,
             is_whole=self._fetched.is_whole,
+            newest=newest,
             stopped=stopped,
             is_full=in_full,
         )

@@ -44,7 +44,7 @@ def wish_of(text: str) -> str:
         return text
     path = Path(text)
     if not isfile(path):
-        raise InputError(f"profile {text!r}", f"use one of: {', '.join(NAMES)}; or the path of a TOML file")
+        raise InputError(f"profile {text}", f"use one of: {', '.join(NAMES)}; or the path of a TOML file")
     if path.stat().st_size > MOST_BYTES:
         raise InputError(str(path), f"is larger than {MOST_BYTES // 1024} KiB; a profile is a table of some paths")
     try:

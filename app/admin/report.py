@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Engine
 
 from app.admin import rendering
 from app.admin.crawls import find
+from app.admin.failing import failures, findings
 from app.admin.rendering import CrawlRenderings
 from app.admin.waiting import last_ending, resting_words, when
 from app.config import Settings
@@ -148,7 +149,14 @@ def report(engine: Engine, name: str, settings: Settings | None = None) -> Repor
             full_hosts=[] if cap is None else caps.full_hosts_of(tx, crawl.id, cap=cap, n=MOST_HOSTS),
             why_nothing=None if brought.pages else "; ".join(why_nothing(tx, crawl.id)),
             days=days,
-            verdict=verdict(days, crawl.name, [left_out(*each) for each in patterns.left(tx, crawl.id, n=MOST_LEFT)]),
+            verdict=verdict(
+                days,
+                crawl.name,
+                [
+                    *findings(failures(tx, crawl.id)),
+                    *(left_out(*each) for each in patterns.left(tx, crawl.id, n=MOST_LEFT)),
+                ],
+            ),
         )
 
 

@@ -13,7 +13,7 @@ from app.admin.seeds import add_urls
 from app.browser.values import Chromium
 from app.config import Settings
 from app.model import Budgets, CrawlChange, CrawlEnding, CrawlSpec, Url
-from app.store import crawls, db, renders
+from app.store import crawls, db, renders, urls
 from app.store.crawls import Crawl
 
 
@@ -68,11 +68,13 @@ def _lifted(before: CrawlSpec, wish: CrawlChange) -> dict[str, float]:
 
 
 def _resume(engine: Engine, settings: Settings, before: Crawl) -> Beginning:
-    """Resume a crawl. One that had fetched everything resumes only if new seeds made it active, or where pages wait for
-    a browser and there is one.   before: as it was
+    """Resume a crawl. One that had fetched everything resumes only if new seeds made it active, if a URL was queued
+    again, or where pages wait for a browser and there is one.   before: as it was
     """
     opens = _opens_pages(engine, settings, before)
-    if before.ended_because is CrawlEnding.DONE and not opens:
+    with db.transaction(engine) as tx:
+        is_queued = bool(urls.queued_some(tx, crawl_id=before.id, most=1))
+    if before.ended_because is CrawlEnding.DONE and not (opens or is_queued):
         now = find(engine, before.name)
     else:
         now = start(engine, before.name, may_end=True)

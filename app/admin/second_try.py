@@ -1,6 +1,7 @@
 """Queues one URL once more, for a command or the dashboard, unless it would not be fetched all the same."""
 
 from collections.abc import Sequence
+from shlex import quote
 from typing import Final
 
 from sqlalchemy import Engine
@@ -42,7 +43,7 @@ def hindrances(engine: Engine, names: Sequence[str]) -> list[str]:
     found = [crawls.find(engine, name) for name in names]
     return [
         f"crawl {crawl.name} is {crawl.state}; to resume: "
-        + (how_to_start(crawl) if crawl.state == "finished" else f"tiptoe crawl resume {crawl.name}")
+        + (how_to_start(crawl) if crawl.state == "finished" else f"tiptoe crawl resume {quote(crawl.name)}")
         for crawl in found
         if crawl.state != "active"
     ]

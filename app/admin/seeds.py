@@ -188,7 +188,8 @@ def _contactable(url: Url, settings: Settings, resolver: Resolver, guard: Guard)
     return InputError(
         f"host {url.host}",
         f"its address {address} is not public ({why}); "
-        f"to crawl it, set TIPTOE_ALLOW_NETWORKS={address}/{_bits(address)}",
+        f"to crawl it: --allow-network {address}/{_bits(address)} (of tiptoe crawl and up), "
+        f"or set TIPTOE_ALLOW_NETWORKS={address}/{_bits(address)}",
     )
 
 

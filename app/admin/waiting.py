@@ -83,7 +83,7 @@ def _contact(host: Row, now: datetime) -> str:
 
 def _crawl(crawl: Crawl) -> list[str]:
     if crawl.state == "paused":
-        return [f"its crawl, which is paused: tiptoe crawl resume {crawl.name}"]
+        return [f"its crawl, which is paused: tiptoe crawl resume {quote(crawl.name)}"]
     if crawl.state == "finished":
         return [f"its crawl, which is finished ({crawl.ending}): {how_to_start(crawl)}"]
     if crawl.max_pages is not None and crawl.pages_reserved >= crawl.max_pages:
@@ -95,8 +95,8 @@ def _crawl(crawl: Crawl) -> list[str]:
 def how_to_start(crawl: Crawl) -> str:
     """The commands that resume a finished crawl. One at its budget needs a larger budget first."""
     option = budget_option(crawl)
-    start = f"tiptoe crawl start {crawl.name}"
-    return f"tiptoe crawl edit {crawl.name} {option} N, then {start}" if option else start
+    start = f"tiptoe crawl start {quote(crawl.name)}"
+    return f"tiptoe crawl edit {quote(crawl.name)} {option} N, then {start}" if option else start
 
 
 def budget_option(crawl: Crawl) -> str | None:
@@ -156,7 +156,7 @@ def _recrawl(url: Row, crawl: Crawl) -> str:
         comes = (
             f"then, {when(url['due_at'], url['now'])}"
             if crawl.keep_fresh
-            else f"tiptoe crawl start {crawl.name} --again"
+            else f"tiptoe crawl start {quote(crawl.name)} --again"
         )
         return (
             f"the next cycle: the frontier was full when it was found; it is admitted, if there is room, with: {comes}"

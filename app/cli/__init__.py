@@ -23,7 +23,7 @@ def main() -> None:
 
 def make_app() -> typer.Typer:
     """Make the app with all commands. Their order in the help is `groups.Root`'s."""
-    from app.cli import crawl_command, demo, doctor, export, search, sql, status, web
+    from app.cli import changes, crawl_command, demo, doctor, export, search, sql, status, web
     from app.cli.groups import CommandGroup, Root
 
     app = typer.Typer(
@@ -40,7 +40,7 @@ def make_app() -> typer.Typer:
         app.add_typer(group, name=name, cls=CommandGroup)
     for command in (
         *(crawl_command.up, demo.demo, web.web, status.status, search.search),
-        *(status.audit, sql.sql, export.export, doctor.doctor),
+        *(status.audit, sql.sql, export.export, changes.changes, doctor.doctor),
     ):
         app.command()(command)
     return app

@@ -1,10 +1,13 @@
 """`tiptoe crawl URL…` and `tiptoe up`: everything on one machine, from nothing to a finished crawl."""
 
+import shlex
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,13 +18,14 @@ from app.cli.database import May, check_schema
 from app.cli.gather import gather
 from app.cli.options import retyped, settings_with, typed
 from app.cli.ordered import ordered
-from app.cli.out import AsJson, answer, as_json_text, say
+from app.cli.out import AsJson, answer, as_json_text, hushed, say
 from app.cli.own import how_to_resume, serving
 from app.cli.run import compare, patiently, run, warned
 from app.cli.web import Web
 from app.cli.web import check as check_web
 from app.cli.web import tell as tell_web
 from app.model import CrawlChange, CrawlSpec, Url
+from app.words import counted
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -47,22 +51,30 @@ To = Annotated[
 ]
 
 
+Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors; with --json the document alone.")]
+MOST_FILE_SEEDS = 10_000
+MOST_NOTED = 10  # seeds in the log of orders, and bad ones that are told
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Manner:
-    """How a crawl is run.   to: where its pages are written as they come"""
+    """How a crawl is run.   to: where its pages are written as they come;   quiet: only errors are said"""
 
     again: bool
     to: str | None
     web: bool
+    quiet: bool
 
 
-def _manner(again: Again = False, to: To = None, web: Web = False) -> _Manner:
-    return _Manner(again=again, to=to, web=web)
+def _manner(again: Again = False, to: To = None, web: Web = False, quiet: Quiet = False) -> _Manner:
+    return _Manner(again=again, to=to, web=web, quiet=quiet)
 
 
 @gather(wish=asked, settings=settings_with, manner=_manner)
 def crawl(
-    seeds: Annotated[list[str], typer.Argument(metavar="URL…", help="Where to start, e.g. https://example.org/")],
+    seeds: Annotated[
+        list[str], typer.Argument(metavar="URL…", help="Where to start: https://example.org/, or files of seeds.")
+    ],
     *,
     name: Annotated[
         str | None,
@@ -74,6 +86,16 @@ def crawl(
     as_json: AsJson = False,
 ) -> None:
     """Crawl from these URLs, politely, and keep the result in Postgres. Run it again to resume where it stopped."""
+    with hushed(manner.quiet):
+        interrupted = _crawl(settings, seeds, name, wish, manner, as_json=as_json)
+    if interrupted:
+        raise typer.Exit(130)
+
+
+def _crawl(
+    settings: "Settings", seeds: list[str], name: str | None, wish: CrawlChange, manner: _Manner, *, as_json: bool
+) -> bool:
+    """Run the crawl from start to its report. True: interrupted."""
     _check(settings, web=manner.web)
     if manner.to is not None:
         from app.admin.export import follow
@@ -87,7 +109,9 @@ def crawl(
             since = _now(engine)
             found, is_new_work = _prepare(engine, settings, name, wish, urls, again=manner.again)
             with _following(engine, settings, found, manner.to) as follower:
-                interrupted = is_new_work and run(engine, settings, services, found, follower, web=manner.web)
+                interrupted = is_new_work and run(
+                    engine, settings, services, found, follower, web=manner.web, is_quiet=manner.quiet
+                )
                 if follower is not None:
                     patiently(partial(follower.look, is_last=True))
                     say(f"its pages are in {manner.to}")
@@ -97,14 +121,14 @@ def crawl(
             lambda: _summary(engine, found, since, may_be_uncompared=_is_ours(services) and not interrupted)
         )
         _tell(services, summary, seconds=seconds, as_json=as_json, interrupted=interrupted)
-    if interrupted or is_cut:
-        raise typer.Exit(130)
+    return interrupted or is_cut
 
 
 @gather(settings=settings_with)
 def up(settings: "Settings", web: Web = False, as_json: AsJson = False) -> None:
     """Run beat and workers on this machine for every active crawl, until Ctrl-C."""
     from app.beat import sweep
+    from app.local.background import restore
     from app.local.home import open_home
     from app.local.serving import up as serves_all
     from app.local.stack import Stack
@@ -121,7 +145,7 @@ def up(settings: "Settings", web: Web = False, as_json: AsJson = False) -> None:
         say(f"beat and workers run; logs in {services.home / 'logs'}; Ctrl-C ends them")
         try:
             with (
-                serves_all(open_home(services.home), settings, say),
+                serves_all(open_home(services.home), settings, say, restore=partial(restore, engine)),
                 Stack(settings, services, web=web) as stack,
                 warned(),
             ):
@@ -138,8 +162,14 @@ def _services(settings: "Settings") -> "Iterator[tuple[Settings, Services, Engin
     from app.cli.broker import check_broker
     from app.crawl.state.setup import make_engine
     from app.local.children import interruptible
+    from app.local.home import is_held
     from app.local.services import LocalServices
 
+    ours = {"Postgres": settings.database_url, "Valkey": settings.broker_url}
+    run_folder = settings.home.resolve() / "run"
+    started = [name for name in ours if ours[name] is None and not is_held(run_folder / f"{name.lower()}.keeper")]
+    if started:
+        say(f"starting {' and '.join(started)} …")
     local = LocalServices(settings.home, database_url=settings.database_url, broker_url=settings.broker_url, log=say)
     with interruptible(), local as services:
         where = {"database_url": services.database_url, "broker_url": services.broker_url}
@@ -163,6 +193,11 @@ def _check(settings: "Settings", *, web: bool) -> None:
     make_signer(settings)  # a bad key file is one line here; later it would end every worker of the crawl
     make_credentials(settings)
     configure(settings.log_format, "WARNING")
+    if settings.default_delay_s < settings.address_gap_s:
+        say(
+            f"each address gets a request every {settings.address_gap_s:g} s at most (TIPTOE_ADDRESS_GAP_S), "
+            f"though the delay is {settings.default_delay_s:g} s"
+        )
     if web:
         check_web(settings)
         tell_web(settings)
@@ -182,10 +217,39 @@ def _read(settings: "Settings", seeds: list[str], wish: CrawlChange) -> list[Url
     from app.policy import crawl_spec
 
     crawl_spec.check(wish.of(CrawlSpec()))
-    found = read(settings, seeds)
-    for problem in check(settings, found):
+    found = read(settings, chain.from_iterable(_in_file(seed) if _is_file(seed) else [seed] for seed in seeds))
+    problems = check(settings, found)
+    for problem in problems[:MOST_NOTED]:
         say(f"warning: {problem}")
+    if len(problems) > MOST_NOTED:
+        say(f"warning: … and {counted(len(problems) - MOST_NOTED, 'further seed')}")
     return found.urls
+
+
+def _is_file(seed: str) -> bool:
+    """Whether a seed names a file here; what is written as a URL is one."""
+    try:
+        return "://" not in seed and Path(seed).is_file()
+    except OSError:  # too long for a name
+        return False
+
+
+def _in_file(name: str) -> Iterator[str]:
+    """The seeds in a file, as `tiptoe seed import` reads it. Raises InputError for none, and for too many."""
+    from app.admin import seed_file
+    from app.cli.seed import lines_of
+    from app.errors import InputError
+
+    place = 0
+    with lines_of(name) as lines:
+        for place, (_, text) in enumerate(seed_file.seeds(lines, suffix=Path(name).suffix.lower()), 1):
+            if place > MOST_FILE_SEEDS:
+                file = shlex.quote(name)
+                how = f"tiptoe seed import NAME {file}, then tiptoe up"
+                raise InputError(f"seed file {name}", f"holds more than {MOST_FILE_SEEDS:,} seeds; for so many: {how}")
+            yield text
+    if not place:
+        raise InputError(f"seed file {name}", "contains no seed; write one URL per line, e.g. https://example.org/")
 
 
 def _prepare(
@@ -198,7 +262,8 @@ def _prepare(
 
     sweep.end_leases_of_the_dead(engine)
     sweep.sweep(engine)
-    asked = "; ".join([f"seeds={' '.join(seed.text for seed in seeds)}", *filter(None, [wish.words])])
+    noted = " ".join(seed.text for seed in seeds[:MOST_NOTED]) + (" …" if len(seeds) > MOST_NOTED else "")
+    asked = "; ".join([f"seeds={noted}", *filter(None, [wish.words])])
     with ordered(engine, "crawl.run", name, asked) as order:
         prepared = prepare(engine, settings, name, wish, seeds, again=again)
         order.outcome = f"{prepared.beginning}; it is {prepared.crawl.state}"

@@ -4,6 +4,7 @@
 """
 
 import sys
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -61,9 +62,8 @@ def pause(name: Name, as_json: AsJson = False) -> None:
     from app.admin import crawls
 
     with open_database() as (_, engine), ordered(engine, "crawl.pause", name) as order:
-        crawls.pause(engine, name)
-        order.outcome = "paused"
-    _done(name, f"paused; `tiptoe crawl resume {name}` resumes it", as_json, state="paused")
+        order.outcome = "paused" if crawls.pause(engine, name) else "paused already"
+    _done(name, f"{order.outcome}; to resume: tiptoe crawl resume {quote(name)}", as_json, state="paused")
 
 
 def resume(name: Name, as_json: AsJson = False) -> None:
@@ -71,9 +71,8 @@ def resume(name: Name, as_json: AsJson = False) -> None:
     from app.admin import crawls
 
     with open_database() as (_, engine), ordered(engine, "crawl.resume", name) as order:
-        crawls.resume(engine, name)
-        order.outcome = "active"
-    _done(name, "active", as_json, state="active")
+        order.outcome = "active" if crawls.resume(engine, name) else "active already"
+    _done(name, order.outcome, as_json, state="active")
 
 
 def finish(name: Name, as_json: AsJson = False) -> None:
@@ -81,9 +80,8 @@ def finish(name: Name, as_json: AsJson = False) -> None:
     from app.admin import crawls
 
     with open_database() as (_, engine), ordered(engine, "crawl.finish", name) as order:
-        crawls.finish(engine, name)
-        order.outcome = "finished"
-    _done(name, "finished", as_json, state="finished")
+        order.outcome = "finished" if crawls.finish(engine, name) else "finished already"
+    _done(name, order.outcome, as_json, state="finished")
 
 
 @gather(change=edited)

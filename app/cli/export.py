@@ -9,7 +9,7 @@ import typer
 
 from app.cli.database import open_database
 from app.cli.gather import gather
-from app.cli.options import retyped
+from app.cli.options import Content, PageContent, retyped
 from app.cli.out import AsJson, answer, say, show_json
 from app.words import counted
 
@@ -78,15 +78,18 @@ class _Choice:
     columns: tuple[str, ...]
     where: tuple[str, ...]
     since: str | None
+    content: PageContent
 
 
 def _place(to: To, form: Form = None, part_rows: PartRows = None, spreadsheet: Spreadsheet = False) -> _Destination:
     return _Destination(to=to, form=form, part_rows=part_rows, spreadsheet=spreadsheet)
 
 
-def _choice(columns: Columns = None, where: Where = None, since: Since = None) -> _Choice:
+def _choice(
+    columns: Columns = None, where: Where = None, since: Since = None, content: Content = PageContent.MAIN
+) -> _Choice:
     names = tuple(name.strip() for name in columns.split(",")) if columns else ()
-    return _Choice(columns=names, where=tuple(where or ()), since=since)
+    return _Choice(columns=names, where=tuple(where or ()), since=since, content=content)
 
 
 @gather(place=_place, choice=_choice)
@@ -111,6 +114,7 @@ def export(
         where=choice.where,
         since=choice.since,
         spreadsheet=place.spreadsheet,
+        content=choice.content,
         part_rows=PART_ROWS if place.part_rows is None else place.part_rows,
     )
     began = time.monotonic()
@@ -138,6 +142,8 @@ def _teller(what: str, began: float) -> Callable[[int], None]:
 def _tell(done: "Exported", what: str, *, seconds: float, as_json: bool) -> None:
     if done.missing:
         say(f"{counted(done.missing, 'page')} without a body in the archive")
+    if done.unfit:
+        say(f"{counted(done.unfit, 'value')} of items did not fit their column; --columns +item has them")
     if as_json:
         show_json(
             {
@@ -146,6 +152,7 @@ def _tell(done: "Exported", what: str, *, seconds: float, as_json: bool) -> None
                 "rows": done.rows,
                 "parts": done.parts,
                 "missing": done.missing,
+                "unfit": done.unfit,
                 "resumed": done.is_resumed,
                 "next_since": done.next_since,
                 "seconds": round(seconds, 3),

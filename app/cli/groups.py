@@ -3,6 +3,7 @@ verbs and URLs.
 """
 
 import re
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -104,7 +105,7 @@ def _check_is_seed(word: str, verbs: list[str]) -> None:
 
     from app.errors import InputError
 
-    if not word or not re.fullmatch(r"\w[\w-]*", word) or word == "localhost":
+    if not word or not re.fullmatch(r"\w[\w-]*", word) or word == "localhost" or Path(word).is_file():
         return
     near = get_close_matches(word, verbs, n=1)
     meant = f"did you mean `tiptoe crawl {near[0]}`? " if near else f"the verbs are {', '.join(verbs)}; "

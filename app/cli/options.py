@@ -6,17 +6,31 @@ import shlex
 import shutil
 import sys
 from contextvars import ContextVar
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+
+class PageContent(StrEnum):
+    """How much of a page its text and Markdown are."""
+
+    MAIN = "main"
+    FULL = "full"
+
+
+Content = Annotated[
+    PageContent,
+    typer.Option("--content", help="How much of a page: main, or full, which is all that a reader sees."),
+]
 
 if TYPE_CHECKING:
     from app.config import Settings
 
 COMMANDS = (
     *("crawl", "up", "demo", "web", "seed", "status", "search", "page", "archive", "url", "extract", "host", "robots"),
-    *("profile", "identity", "botauth", "audit", "sql", "export", "doctor", "db"),
+    *("profile", "identity", "botauth", "audit", "sql", "export", "changes", "doctor", "db"),
 )  # in the order in which a newcomer needs them
 _TO_TYPE = re.compile(rf"(?<![\w/.-])tiptoe (?=(?:{'|'.join(COMMANDS)})\b)")
 _is_home_given: ContextVar[bool] = ContextVar("tiptoe --home", default=False)

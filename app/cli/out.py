@@ -11,6 +11,8 @@ import math
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -24,6 +26,7 @@ from app.words import escaped, harmless, rounded
 CELL_CHARACTERS = 80
 WIDTH = 80  # of passages
 UNBOUNDED = 10_000  # columns
+_is_hushed: ContextVar[bool] = ContextVar("--quiet", default=False)
 _BREAKS = re.compile("[\t-\r\x1c-\x1f\x85\u2028\u2029]")
 
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, for scripts.")]
@@ -35,8 +38,19 @@ def answer(text: str, *, end: str = "\n") -> None:
 
 
 def say(line: str) -> None:
-    """Print one line to standard error: standard output is for answers."""
-    print(shown(line), file=sys.stderr, flush=True)
+    """Print one line to standard error: standard output is for answers. Nothing within `hushed`."""
+    if not _is_hushed.get():
+        print(shown(line), file=sys.stderr, flush=True)
+
+
+@contextmanager
+def hushed(is_quiet: bool) -> Iterator[None]:
+    """Context in which `say` prints nothing, if it is to be quiet. An error that leaves it is said as ever."""
+    token = _is_hushed.set(is_quiet)
+    try:
+        yield
+    finally:
+        _is_hushed.reset(token)
 
 
 def show_json(value: object) -> None:

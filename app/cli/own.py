@@ -1,10 +1,13 @@
-"""Pauses a `tiptoe crawl`'s own crawl when the command stops, and crawls that killed commands left active.
+"""Pauses a `tiptoe crawl`'s own crawl when the command stops, and sets other active crawls aside while it runs.
+
+Those that killed commands left active are paused for good; those that were made or started by name resume at its end.
 
 Only where the database is ours. On a configured one other workers may serve the same crawls, which we cannot see.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from app.cli.out import say
@@ -25,6 +28,7 @@ def serving(engine: "Engine", settings: "Settings", services: "Services", name: 
     Raises ServiceError, InputError where another command treats sites otherwise.
     """
     from app.local import serving
+    from app.local.background import active_names, pause_if_active, restore
     from app.local.home import open_home
 
     if services.password_file is None:
@@ -32,9 +36,14 @@ def serving(engine: "Engine", settings: "Settings", services: "Services", name: 
         yield
         return
     home = open_home(services.home)
-    with serving.serving(home, name, settings, say, at_end=lambda: _pause(engine, name)):
-        serving.leave_aside(home, say, pause=lambda other: _pause(engine, other))
-        _name_others(engine, name)
+    ends, resumes = partial(pause_if_active, engine, name), partial(restore, engine)
+    with serving.serving(home, name, settings, say, at_end=ends, restore=resumes):
+        aside = serving.leave_aside(
+            home, say, pause=partial(pause_if_active, engine), active=partial(active_names, engine)
+        )
+        if aside:
+            say(f"other crawls are set aside until this one stops: {_some(aside)}; tiptoe up serves them all")
+        _name_others(engine, name, aside)
         yield
 
 
@@ -47,25 +56,20 @@ def how_to_resume(services: "Services", name: str, state: str, command: str) -> 
     return [again, f"{others} may continue it until `{command} crawl pause {name}`"]
 
 
-def _pause(engine: "Engine", name: str) -> None:
-    """Unless it is none, or not active."""
-    from app.admin.crawls import pause
-    from app.errors import InputError
-
-    with suppress(InputError):
-        pause(engine, name)
-
-
-def _name_others(engine: "Engine", name: str) -> None:
+def _name_others(engine: "Engine", name: str, aside: Sequence[str] = ()) -> None:
     from app.store import crawls, db
 
     with db.transaction(engine) as tx:
-        others = [crawl for crawl in crawls.every(tx) if crawl.name != name]
+        others = [crawl for crawl in crawls.every(tx) if crawl.name not in (name, *aside)]
     for state, says in (
         ("paused", "are paused; resume each by its own command"),
         ("active", "are active and served by these workers too"),
     ):
         names = [crawl.name for crawl in others if crawl.state == state]
         if names:
-            more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-            say(f"other crawls {says}: {', '.join(names[:MOST_NAMED])}{more}")
+            say(f"other crawls {says}: {_some(names)}")
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{', '.join(names[:MOST_NAMED])}{more}"

@@ -1,6 +1,7 @@
-"""`tiptoe page`: pages as the archive has them: listed, shown, compared. No request is sent."""
+"""`tiptoe page`: pages as the archive has them: listed, shown, compared, read again. Only `get` sends a request."""
 
-from dataclasses import replace
+import sys
+from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -8,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from app.cli import screenshot
-from app.cli.database import open_database
+from app.cli.database import May, open_database
 from app.cli.gather import gather
+from app.cli.options import Content, PageContent
+from app.cli.ordered import ordered
 from app.cli.out import AsJson, answer, differing, done, facts, heading, say, show_json, shown, table, write_file
 from app.words import counted
 
@@ -17,10 +20,11 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from app.admin.captures import CaptureDiff, CapturePage
+    from app.beat.reread_pages import Reread
     from app.config import Settings
     from app.model import Capture
 
-app = typer.Typer(no_args_is_help=True, help="Pages in the archive: list, show and compare them, without a request.")
+app = typer.Typer(no_args_is_help=True, help="Pages in the archive: list, show and compare them; get one page now.")
 _SHOWN = 20  # captures
 
 Url = Annotated[
@@ -55,7 +59,7 @@ def chosen_part(
     text: Annotated[bool, typer.Option("--text", help="The main text.")] = False,
     text_best: Annotated[
         bool,
-        typer.Option("--text-best", help="The main text as trafilatura finds it: better for articles, and slower."),
+        typer.Option("--text-best", help="The main text as trafilatura finds it, which takes longer."),
     ] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="The content as Markdown.")] = False,
     warc: Annotated[bool, typer.Option("--warc", help="Its WARC record.")] = False,
@@ -109,10 +113,16 @@ def list_(
 
 
 class Which(NamedTuple):
-    """The capture that is asked for. at: its number, or a moment;   plain: the answer, not what a browser made of it"""
+    """The capture that is asked for.
+
+    at       its number, or a moment
+    plain    the answer, not what a browser made of it
+    content  how much of its text
+    """
 
     at: str | None = None
     plain: bool = False
+    content: PageContent = PageContent.MAIN
 
 
 def chosen_capture(
@@ -120,9 +130,10 @@ def chosen_capture(
         str | None, typer.Option(metavar="WHICH", help=f"Which capture: {_MOMENT}.", show_default="latest")
     ] = None,
     plain: Plain = False,
+    content: Content = PageContent.MAIN,
 ) -> Which:
     """The capture that is asked for."""
-    return Which(at, plain)
+    return Which(at, plain, content)
 
 
 @app.command()
@@ -150,10 +161,27 @@ def show(
             picture = replace(picture, plain=which.plain)
             screenshot.take(engine, settings, url, picture, crawl=crawl, at=which.at, as_json=as_json)
         return
-    part = part or (None if out is None else ShownPart.HTML)
+    whole = which.content is PageContent.FULL
+    if whole and part not in (ShownPart.TEXT, ShownPart.MARKDOWN):
+        raise InputError("--content full", "is of a text; add --text or --markdown")
     with open_database() as (settings, engine):
         found = captures.show(engine, settings, url, crawl=crawl, at=which.at, plain=which.plain)
-        text, octets = _content(engine, settings, found, part) if part else ("", b"")
+        _show_part(engine, settings, found, part, out, whole=whole, as_json=as_json)
+
+
+def _show_part(
+    engine: "Engine",
+    settings: "Settings",
+    found: "CapturePage",
+    part: ShownPart | None,
+    out: Path | None,
+    *,
+    whole: bool = False,
+    as_json: bool,
+) -> None:
+    """Show a capture, or a part of it, or write the part to a file."""
+    part = part or (None if out is None else ShownPart.HTML)
+    text, octets = _content(engine, settings, found, part, whole=whole) if part else ("", b"")
     if out is not None:
         write_file(out, octets)
         done(f"{out}: {part} written", as_json=as_json, file=out, part=part)
@@ -164,6 +192,26 @@ def show(
         answer(text)
     else:
         _show(found)
+
+
+@app.command()
+@gather(part=chosen_part)
+def get(
+    url: Url,
+    part: ShownPart | None = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write that part to a file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fetch one page now, politely, keep it in the crawl `single-pages`, and show it or one part of it."""
+    from app.admin import by_hand, captures
+
+    with open_database(May.CREATE) as (settings, engine):
+        with ordered(engine, "page.get", url) as order:
+            fetched = by_hand.fetch(engine, settings, url)
+            order.outcome = f"kept in {by_hand.CRAWL}"
+        say(f"{fetched}: fetched now, and kept in the crawl {by_hand.CRAWL}")
+        found = captures.show(engine, settings, fetched, crawl=by_hand.CRAWL)
+        _show_part(engine, settings, found, part, out, as_json=as_json)
 
 
 @app.command()
@@ -200,7 +248,40 @@ def diff(
         _show_diff(found)
 
 
-def _content(engine: "Engine", settings: "Settings", found: "CapturePage", part: ShownPart) -> tuple[str, bytes]:
+@app.command()
+def reread(
+    crawl: Annotated[str, typer.Argument(metavar="CRAWL", help="The crawl whose pages are read again.")],
+    as_json: AsJson = False,
+) -> None:
+    """Read stored pages again from the archive, where an earlier release found their text. No request is sent.
+
+    Title, text, language, dates and data are renewed, and what is made of them is due again; nothing counts as a
+    change. A running fleet does it by itself, slowly.
+    """
+    from app.admin import reread as act
+
+    with open_database() as (settings, engine):
+        found = act.reread_crawl(engine, settings, crawl, tell=_tell_reread)
+    read = found.found
+    line = f"{crawl}: {counted(read.pages, 'page')} read again, {read.texts:,} with another text"
+    reasons = (
+        ("not in the archive, or on another machine", read.missing),
+        ("withdrawn by their owners", read.withdrawn),
+        ("not readable", read.unreadable),
+        ("fetched meanwhile", read.overtaken),
+    )
+    kept = "".join(f"; {n:,} {why}" for why, n in reasons if n)
+    done(line + kept, as_json=as_json, crawl=crawl, left=found.left, **asdict(read))
+
+
+def _tell_reread(found: "Reread") -> None:
+    if sys.stderr.isatty():
+        say(f"{counted(found.pages, 'page')} read again")
+
+
+def _content(
+    engine: "Engine", settings: "Settings", found: "CapturePage", part: ShownPart, *, whole: bool
+) -> tuple[str, bytes]:
     """A part of a capture: as text for a person, and as the bytes of a file."""
     from app.admin import captures
 
@@ -211,11 +292,11 @@ def _content(engine: "Engine", settings: "Settings", found: "CapturePage", part:
         case ShownPart.HTML:
             return captures.html_of(found.capture, found.answer), found.answer.body
         case ShownPart.TEXT:
-            text = captures.text_of(found.capture, found.answer, settings)
+            text = captures.text_of(found.capture, found.answer, settings, whole=whole)
         case ShownPart.TEXT_BEST:
             text = captures.best_text_of(found.capture, found.answer)
         case ShownPart.MARKDOWN:
-            text = captures.markdown_of(found.capture, found.answer)
+            text = captures.markdown_of(found.capture, found.answer, whole=whole)
         case ShownPart.WARC:
             record, member = captures.warc_of(engine, settings, found.capture)
             return record.decode("utf-8", "replace"), member

@@ -42,7 +42,7 @@ def show(
     from app.policy.focus.shipped import NAMES, text_of
 
     if name not in NAMES:
-        raise InputError(f"profile {name!r}", f"use one of: {', '.join(NAMES)}")
+        raise InputError(f"profile {name}", f"use one of: {', '.join(NAMES)}")
     text = text_of(name)
     show_json({"name": name, "toml": text}) if as_json else answer(text.rstrip())
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from app.cli.out import say
+from app.words import counted
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -36,22 +37,24 @@ def run(
     follower: "PageFollower | None" = None,
     *,
     web: bool = False,
+    is_quiet: bool = False,
 ) -> bool:
     """Run beat and workers until the crawl has ended, and handlers have had its pages. True: interrupted.
 
-    follower: writes pages as they come;   web: the dashboard too
+    follower: writes pages as they come;   web: the dashboard too;   is_quiet: without the live view
     While Postgres is away it waits, as beat and workers do.
     Raises ServiceError for a child that cannot stay up.
     """
     from app.admin.live import Live
     from app.beat import sweep
     from app.local.progress import LiveView
-    from app.local.stack import Stack
+    from app.local.stack import Stack, count_workers
 
     hands_on = _handing_on(engine, settings, crawl.id)
     live = Live(engine, crawl.id, settings.queue_names)
     bury_at = follow_at = 0.0
-    with LiveView() as progress:
+    say(f"starting beat and {counted(count_workers(settings), 'worker')} …")
+    with LiveView(gap_s=settings.address_gap_s, is_quiet=is_quiet) as progress:
         try:
             with Stack(settings, services, web=web) as stack, warned(progress.stop):
                 while True:

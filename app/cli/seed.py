@@ -92,7 +92,7 @@ def import_(
     from app.admin.edit import open_crawl
 
     with (
-        _lines(file) as lines,
+        lines_of(file) as lines,
         open_database(May.CREATE) as (settings, engine),
         ordered(engine, "crawl.seeds", crawl, _asked([file], wish)) as order,
     ):
@@ -155,7 +155,7 @@ def _outcome(added: "Added") -> str:
 
 
 @contextmanager
-def _lines(file: str) -> Iterator[Iterable[str]]:
+def lines_of(file: str) -> Iterator[Iterable[str]]:
     """Lines of a file in UTF-8, or in what its byte order mark says.
 
     Bytes that are neither spoil their line, not the file. Raises InputError if it cannot be read.

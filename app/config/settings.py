@@ -151,7 +151,7 @@ class Settings(SettingGroups, FromEnvironment):
         30.0, gt=0, le=600, description="Seconds for a whole response, DNS and connecting included."
     )
     max_body_bytes: int = Field(
-        1024 * 1024,
+        2 * 1024 * 1024,  # 5 % of real pages have over 1 MiB (WCXB sample), 2 % over 2 MiB
         ge=1024,
         description="Cap on a page's decoded bytes; the rest is not read and the page is marked truncated.",
     )

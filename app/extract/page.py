@@ -161,6 +161,21 @@ class CrawledPage:
         return markdown.of(octets, self._own_url, content_type)
 
     @cached_property
+    def full_text(self) -> str:
+        """All that a reader of the page sees, as text: navigation, header and footer too."""
+        from app.parse.html import html
+
+        return html.full_text(*self._markup)
+
+    @cached_property
+    def full_markdown(self) -> str:
+        """All that a reader of the page sees, as Markdown. Needs the extra `text`. Raises InputError."""
+        from app.parse import markdown
+
+        octets, content_type = self._markup
+        return markdown.of(octets, self._own_url, content_type, whole=True)
+
+    @cached_property
     def links(self) -> tuple[PageLink, ...]:
         """The links that can be crawled, in document order."""
         from app.model import Url

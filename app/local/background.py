@@ -12,12 +12,13 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from types import TracebackType
 from typing import Final, Self
 
 from sqlalchemy import Engine
 
-from app.admin.crawls import find, pause
+from app.admin.crawls import find, pause, resume
 from app.beat import sweep
 from app.config import Settings
 from app.errors import InputError, ServiceError, TiptoeError
@@ -25,6 +26,7 @@ from app.local import serving as serves
 from app.local.home import Log, open_home
 from app.local.services import LocalServices, Services
 from app.local.stack import Stack
+from app.store import crawls, db
 from app.store.crawls import Crawl
 
 LOOK_EVERY_S: Final = 0.25
@@ -95,18 +97,31 @@ def _tend(stack: Stack, engine: Engine, crawl: Crawl, stop: threading.Event) -> 
 def serving(engine: Engine, settings: Settings, services: Services, name: str, log: Log) -> Iterator[None]:
     """Context in which this process serves the crawl of this name: it is paused at the end, unless it has ended.
 
-    Crawls that killed scripts left active are paused, too. All of this only where the database is ours.
+    Crawls that killed scripts left active are paused, too, and other active ones are set aside meanwhile. All of this
+    only where the database is ours.
     """
     if services.password_file is None:
         yield
         return
     home = open_home(services.home)
-    with serves.serving(home, name, settings, log, at_end=lambda: _pause(engine, name)):
-        serves.leave_aside(home, log, pause=lambda other: _pause(engine, other))
+    ends, resumes = partial(pause_if_active, engine, name), partial(restore, engine)
+    with serves.serving(home, name, settings, log, at_end=ends, restore=resumes):
+        serves.leave_aside(home, log, pause=partial(pause_if_active, engine), active=partial(active_names, engine))
         yield
 
 
-def _pause(engine: Engine, name: str) -> None:
+def active_names(engine: Engine) -> list[str]:
+    with db.transaction(engine) as tx:
+        return [crawl.name for crawl in crawls.every(tx) if crawl.state == "active"]
+
+
+def restore(engine: Engine, name: str) -> None:
+    """Resume a crawl that was set aside, unless it was deleted or finished meanwhile."""
+    with suppress(InputError):
+        resume(engine, name)
+
+
+def pause_if_active(engine: Engine, name: str) -> None:
     """Pause a crawl, unless there is none, or it is not active."""
     with suppress(InputError):
         pause(engine, name)

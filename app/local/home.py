@@ -146,10 +146,10 @@ def try_exclusive(descriptor: int) -> bool:
 
 
 def is_held(path: Path) -> bool:
-    """Whether a process holds this lock exclusively. False if home was removed meanwhile."""
+    """Whether a process holds this lock exclusively. False if home is not there, or was removed meanwhile."""
     try:
         descriptor = owned.open_file(path, os.O_RDWR)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
     try:
         return not _try(descriptor, fcntl.LOCK_SH)

@@ -22,17 +22,25 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 PLAIN_EVERY_S = 10.0
-RATE_OVER_S = 30.0
+RATE_OVER_S = 10.0  # at least: from the last look before
+BAR_CHARACTERS = 30
 MOST_CLASSES = 4
 MOST_REASONS = 3
 STANDS_FOR_ITSELF = frozenset({HostWait.VISITED, HostWait.PAUSED})  # of HostRow.because: these wait for nothing
-LINES_BESIDE_HOSTS = 7  # title, three facts, heading, a blank line, the cursor's
+LINES_BESIDE_FACTS = 4  # title, heading of the hosts, a blank line, the cursor's
+LOW_TERMINAL = 12  # lines; a lower one has neither the bar nor the newest URL
 
 
 @dataclass(slots=True, kw_only=True)
 class LiveView:
-    """Context manager that shows a crawl on `stream`, standard error; whether that is a terminal decides the form."""
+    """Context manager that shows a crawl on `stream`, standard error; whether that is a terminal decides the form.
 
+    gap_s     seconds between two requests to one address, which may be longer than a host's delay
+    is_quiet  nothing is shown, and no look is due
+    """
+
+    gap_s: float = 0.0
+    is_quiet: bool = False
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     monotonic: Callable[[], float] = time.monotonic
     _seen: list[tuple[float, int]] = field(default_factory=list)
@@ -40,7 +48,7 @@ class LiveView:
     _live: "Live | None" = None
 
     def __enter__(self) -> Self:
-        if self.stream.isatty():
+        if self.stream.isatty() and not self.is_quiet:
             from rich.console import Console
             from rich.live import Live
 
@@ -59,15 +67,21 @@ class LiveView:
 
     def is_due(self) -> bool:
         """Whether a look is shown now. Off a terminal that is seldom."""
-        return self._live is not None or self._shown_at is None or self.monotonic() - self._shown_at >= PLAIN_EVERY_S
+        if self.is_quiet or self._live is not None:
+            return not self.is_quiet
+        return self._shown_at is None or self.monotonic() - self._shown_at >= PLAIN_EVERY_S
 
     def show(self, look: Look) -> None:
         """Show a look, if it is due and full."""
+        if self.is_quiet:
+            return
         now = self.monotonic()
         if look.is_whole and look.is_full:
-            self._seen = [(at, seen) for at, seen in self._seen if now - at <= RATE_OVER_S] + [(now, look.pages)]
+            self._seen.append((now, look.pages))
+            while len(self._seen) > 2 and now - self._seen[1][0] >= RATE_OVER_S:
+                del self._seen[0]
         if self._live is not None:
-            self._live.update(screen(look, self._rate(), self._live.console), refresh=True)
+            self._live.update(screen(look, self._rate(), self._live.console, self.gap_s), refresh=True)
         elif look.is_full and self.is_due():
             print(line(look, self._rate()), file=self.stream, flush=True)
             self._shown_at = now
@@ -93,6 +107,8 @@ def line(look: Look, rate: float) -> str:
         parts.append(end)
     if look.stopped is not None:
         parts.append(f"stopped: {look.stopped}")
+    if look.newest is not None:
+        parts.append(f"latest: {look.newest}")
     reasons = Counter((host.because, host.waits_for or "its delay") for host in look.hosts).most_common(MOST_REASONS)
     if reasons:
         parts.append("hosts: " + ", ".join(_hosts_that(*reason, n) for reason, n in reasons))
@@ -121,8 +137,22 @@ def until_budget(look: Look, rate: float) -> str | None:
     return f"end in {_duration(seconds)} ({budget})"
 
 
-def screen(look: Look, rate: float, console: "Console") -> "Group":
-    """The lines of the screen, with as many hosts as fit the terminal."""
+def share_done(look: Look) -> float | None:
+    """Pages as a share of the page budget, else of the pages and what is queued; None where that is not counted."""
+    if look.crawl.max_pages is not None:
+        return min(look.pages / look.crawl.max_pages, 1.0)
+    known = look.pages + look.queued
+    return look.pages / known if known and look.is_whole and look.queued < MOST_QUEUED else None
+
+
+def _bar(share: float) -> str:
+    """`##########--------------------  33 %`."""
+    full = round(share * BAR_CHARACTERS)
+    return f"{'#' * full}{'-' * (BAR_CHARACTERS - full)}  {share:.0%}"
+
+
+def screen(look: Look, rate: float, console: "Console", gap_s: float = 0.0) -> "Group":
+    """The lines of the screen, with as many hosts as fit the terminal.   gap_s: as in `LiveView`"""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -130,24 +160,29 @@ def screen(look: Look, rate: float, console: "Console") -> "Group":
     crawl = look.crawl
     facts = Table.grid(padding=(0, 2, 0, 0))
     facts.add_column(no_wrap=True)
-    facts.add_column(overflow="ellipsis", no_wrap=True)
+    facts.add_column(overflow="ellipsis", no_wrap=True, max_width=max(console.width - len("stopped  "), 1))
     over = "" if look.is_whole else "over "
     of = f" of {crawl.max_pages:,}" if crawl.max_pages is not None else ""
     end = until_budget(look, rate)
     facts.add_row("pages", ", ".join([f"{over}{look.pages:,}{of}", f"{rate:.1f}/s", *([end] if end else [])]))
+    is_low = console.height < LOW_TERMINAL
+    if (share := share_done(look)) is not None and not is_low:
+        facts.add_row("done", _cell(_bar(share)))
     facts.add_row("so far", f"{sized(look.bytes)}, {_queued(look)} queued")
     facts.add_row("failed", _failures(look))
+    if look.newest is not None and not is_low:
+        facts.add_row("latest", _cell(look.newest))
     if look.stopped is not None:
         facts.add_row("stopped", harmless(look.stopped))
     title = Text(harmless(f"{crawl.name}  {crawl.state}  {_duration(crawl.active_s)}"), style="bold", no_wrap=True)
     parts: list[RenderableType] = [title, facts]
-    room = console.height - LINES_BESIDE_HOSTS - (look.stopped is not None)
+    room = console.height - LINES_BESIDE_FACTS - facts.row_count
     if look.hosts and room > 0:
-        parts.append(_hosts(look.hosts, room))
+        parts.append(_hosts(look.hosts, room, gap_s))
     return Group(*parts)
 
 
-def _hosts(hosts: Sequence[HostRow], room: int) -> "RenderableType":
+def _hosts(hosts: Sequence[HostRow], room: int, gap_s: float) -> "RenderableType":
     from rich.table import Table
     from rich.text import Text
 
@@ -157,7 +192,7 @@ def _hosts(hosts: Sequence[HostRow], room: int) -> "RenderableType":
     made.add_column("next", no_wrap=True, justify="right")
     shown = hosts[:room] if len(hosts) <= room else hosts[: room - 1]
     for host in shown:
-        made.add_row(_cell(host.host), _cell(_waits_for(host)), _next(host))
+        made.add_row(_cell(host.host), _cell(_waits_for(host, gap_s)), _next(host))
     if len(shown) < len(hosts):
         made.add_row(Text("… and others", style="dim"), "", "")
     return made
@@ -169,8 +204,11 @@ def _cell(text: str) -> "Text":
     return Text(harmless(text), no_wrap=True, overflow="ellipsis")
 
 
-def _waits_for(host: HostRow) -> str:
-    return words(host.waits_for or f"its delay of {rounded(host.delay_s)} s", host.detail)
+def _waits_for(host: HostRow, gap_s: float) -> str:
+    """The wait of a host. Of its delay and its address's gap, the longer one rules."""
+    delay = f"its delay of {rounded(host.delay_s)} s"
+    gap = f"its address's gap of {rounded(gap_s)} s (TIPTOE_ADDRESS_GAP_S)"
+    return words(host.waits_for or (gap if host.delay_s < gap_s else delay), host.detail)
 
 
 def _next(host: HostRow) -> str:

@@ -5,14 +5,16 @@ kernel releases it when the command dies. At a clean end it removes the file. So
 `tiptoe up` holds run/up: it serves every active crawl. All of this happens under the home's lock, which orders starts
 and ends.
 
-The workers of all these commands serve every active crawl of the home. So the commands must treat sites alike: each
+The workers of all these commands serve every active crawl of the home. So a command sets aside the active crawls that
+no living command serves: they are paused, named in run/aside, and resumed by the end of the last command, or by
+`tiptoe up`, whichever comes first. And the commands must treat sites alike: each
 file says how its command does, and one that differs from a living one is refused.
 """
 
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -27,14 +29,25 @@ _ALIKE = {"contact": "--contact", "default_delay_s": "--delay", "allow_networks"
 
 
 @contextmanager
-def serving(home: Home, crawl: str, settings: Settings, log: Log, *, at_end: Callable[[], None]) -> Iterator[None]:
+def serving(
+    home: Home,
+    crawl: str,
+    settings: Settings,
+    log: Log,
+    *,
+    at_end: Callable[[], None],
+    restore: Callable[[str], None] = lambda _: None,
+) -> Iterator[None]:
     """Lock the crawl's file. at_end: called at a clean end if no other command serves the crawl; if it fails, the file
-    stays. Raises InputError if a living command treats sites otherwise."""
+    stays. restore: called at the end of the last command with each crawl that was set aside.
+
+    Raises InputError if a living command treats sites otherwise."""
     path = _path(home, crawl)
     with home.starting(log):
         _check_alike(home, settings)
         lock = take(path, fcntl.LOCK_SH, waiting_for=_PATIENCE, log=log)
         path.write_text(f"{crawl}\n{json.dumps(_treats(settings))}")
+        _write_aside(home, _read_aside(home) - {crawl})
     try:
         yield
     finally:
@@ -44,18 +57,23 @@ def serving(home: Home, crawl: str, settings: Settings, log: Log, *, at_end: Cal
                     if not is_up(home):
                         at_end()
                     path.unlink(missing_ok=True)
+                    if not _served(home):
+                        _restore(home, restore)
         finally:
             os.close(lock)
 
 
 @contextmanager
-def up(home: Home, settings: Settings, log: Log) -> Iterator[None]:
-    """Lock run/up while `tiptoe up` runs. Raises InputError if a living command treats sites otherwise."""
+def up(home: Home, settings: Settings, log: Log, *, restore: Callable[[str], None] = lambda _: None) -> Iterator[None]:
+    """Lock run/up while `tiptoe up` runs. restore: called at the start with each crawl that was set aside.
+
+    Raises InputError if a living command treats sites otherwise."""
     path = home.run / "up"
     with home.starting(log):
         _check_alike(home, settings)
         lock = take(path, fcntl.LOCK_SH, waiting_for=_PATIENCE, log=log)
         path.write_text(f"\n{json.dumps(_treats(settings))}")
+        _restore(home, restore)
     try:
         yield
     finally:
@@ -66,17 +84,57 @@ def is_up(home: Home) -> bool:
     return not _is_free(home.run / "up")
 
 
-def leave_aside(home: Home, log: Log, *, pause: Callable[[str], None]) -> None:
-    """Call `pause` with each crawl that a killed command left behind, unless `tiptoe up` serves it."""
+def leave_aside(
+    home: Home, log: Log, *, pause: Callable[[str], None], active: Callable[[], Iterable[str]] = tuple
+) -> list[str]:
+    """Call `pause` with each crawl that a killed command left behind, and with each active one that no command serves.
+
+    Returns all that are set aside. With `tiptoe up` there are none: it serves all.
+    """
     with home.starting(log):
         if is_up(home):
-            return
+            return []
         for path in sorted(home.run.glob("serves-*")):
             crawl = path.read_text().partition("\n")[0]
             if _is_free(path):
                 if crawl:  # killed before it wrote the name, it had not made the crawl
                     pause(crawl)
                 path.unlink(missing_ok=True)
+        served = _served(home)
+        if aside := [crawl for crawl in active() if crawl not in served]:
+            _write_aside(home, _read_aside(home) | set(aside))
+            for crawl in aside:
+                pause(crawl)
+        return sorted(_read_aside(home))
+
+
+def _served(home: Home) -> set[str]:
+    """The crawls that living commands serve."""
+    paths = [path for path in home.run.glob("serves-*") if not _is_free(path)]
+    return {path.read_text().partition("\n")[0] for path in paths}
+
+
+def _restore(home: Home, restore: Callable[[str], None]) -> None:
+    for crawl in sorted(_read_aside(home)):
+        restore(crawl)
+    _write_aside(home, set())
+
+
+def _read_aside(home: Home) -> set[str]:
+    try:
+        return set(json.loads((home.run / "aside").read_text()))
+    except FileNotFoundError:
+        return set()
+
+
+def _write_aside(home: Home, crawls: set[str]) -> None:
+    """Write the crawls that are set aside, whole or not at all: those of a lost list would stay paused."""
+    path = home.run / "aside"
+    if not crawls:
+        path.unlink(missing_ok=True)
+        return
+    path.with_suffix(".new").write_text(json.dumps(sorted(crawls)))
+    path.with_suffix(".new").replace(path)
 
 
 def _treats(settings: Settings) -> dict[str, str]:

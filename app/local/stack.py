@@ -57,12 +57,11 @@ class Stack:
             "TIPTOE_ALLOW_NETWORKS": ",".join(settings.allow_networks),
             **({"TIPTOE_CONTACT": settings.contact} if settings.contact else {}),
         }
-        workers = settings.processes or min(os.cpu_count() or 1, 4)
         self._commands = {"beat": _celery("beat")} | {
             f"worker-{number}": _celery(
                 "worker", "--hostname", f"{number}@%h", "--concurrency", str(settings.concurrency), *_SOLITARY
             )
-            for number in range(1, workers + 1)
+            for number in range(1, count_workers(settings) + 1)
         }
         if web:
             self._commands["web"] = dashboard.argv()
@@ -114,6 +113,11 @@ class Stack:
 
     def _log(self, name: str) -> Path:
         return self._logs / f"{name}.log"
+
+
+def count_workers(settings: Settings) -> int:
+    """The workers that are started: as many as the settings say, else one per core, 4 at most."""
+    return settings.processes or min(os.cpu_count() or 1, 4)
 
 
 # Celery's heartbeats and greetings between workers are of no use: liveness is progress in Postgres.

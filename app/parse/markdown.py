@@ -102,7 +102,7 @@ def _unmark(content: Element) -> None:
 
 
 def _resolve(content: Element, base: str, page: str) -> None:
-    """Make links absolute, except those that stay in the page, and give pictures and films the source they load late."""
+    """Make links absolute, except those that stay in the page; pictures get the source that they load late."""
     for link in content.iter("a"):
         if href := (link.get("href") or "").strip():
             joined = href if href.startswith("#") else _join(base, href)
@@ -214,13 +214,13 @@ def _first_ones(element: Element) -> Iterator[Element]:
 
 def _unpack(table: Element) -> None:
     """Make a table that is there for the looks plain blocks: in cells, blocks would be written on one line."""
-    if next(table.iterdescendants(*_LAYOUT), None) is None:
-        if next(table.iterdescendants(*_BLOCKS), None) is None or any(_cells(row) > 1 for row in table.iter("tr")):
-            return
-    for part in table.iter(*_TABLE):
-        if part is table or part.tag != "table":
-            if part is table or next(part.iterancestors("table"), table) is table:
-                part.tag = "div"
+    has_layout = next(table.iterdescendants(*_LAYOUT), None) is not None
+    has_blocks = has_layout or next(table.iterdescendants(*_BLOCKS), None) is not None
+    if not has_blocks or (not has_layout and any(_cells(row) > 1 for row in table.iter("tr"))):
+        return
+    own = [part for part in table.iterdescendants(*_TABLE[1:]) if next(part.iterancestors("table"), None) is table]
+    for part in (table, *own):
+        part.tag = "div"
 
 
 def _cells(row: Element) -> int:
@@ -301,7 +301,8 @@ def _begin_definition(definition: Element) -> None:
 
 
 def _words(element: Element) -> str:
-    return etree.tostring(element, method="text", encoding="unicode", with_tail=False)
+    found: str = etree.tostring(element, method="text", encoding="unicode", with_tail=False)
+    return found
 
 
 def _written(content: Element) -> str:

@@ -1,8 +1,8 @@
-"""Reads a page's main text with trafilatura, for corpora of articles: it takes three to ten times as long as ours.
+"""Reads a page's main text with trafilatura, for comparison: it takes three to ten times as long as ours.
 
-Ours is read while we crawl, on every page, and keeps forums, manuals and shops whole. trafilatura, of the extra `text`,
-knows articles and news sites better and leaves out more. Where it finds nothing, or the page is huge, the text is ours.
-`bench/main_text.py` compares them.
+Ours is read while we crawl, on every page, and is better or as good on all kinds of pages but those of products
+(`bench/main_text_sample.py`). trafilatura, of the extra `text`, leaves out more. Where it finds nothing, or the page is
+huge, the text is ours.
 """
 
 from itertools import islice

@@ -20,6 +20,7 @@ from app.crawl.page.preferences import Wishes
 from app.crawl.state.visit import Visit
 from app.model import Link, Outcome, Page, Reply, Request, Url
 from app.model.shell import ShellSign
+from app.parse.html.html import READER
 from app.parse.html.html import read as read_html
 from app.policy.focus import novelty
 from app.store.renders import TakenRender
@@ -83,7 +84,7 @@ def judge(visit: Visit, due: Due, url: Url, taken: TakenRender, found: Rendering
         wished=wished,
         text_sha256=text_sha256,
         brought=made.brought,
-        changed=taken.text_sha256 is not None and taken.text_sha256 != text_sha256,
+        changed=taken.text_sha256 not in {None, text_sha256} and due.reader == READER,
         may_be_kept=may_be_kept(due, due.directives, due.opt_out)
         and may_be_kept(due, wished.directives, wished.opt_out),
     )

@@ -20,7 +20,7 @@ from datetime import datetime
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, TypedDict
+from typing import BinaryIO, NotRequired, TypedDict
 
 from lxml import etree
 
@@ -43,13 +43,24 @@ class PageOptions(TypedDict):
     want_language: bool
 
 
+class MarkdownOptions(TypedDict):
+    """The arguments of `app.parse.markdown.of`."""
+
+    content_type: str | None
+    base_url: str
+
+
 class Job(TypedDict):
-    """A document to read. bytes: its length; cpu_s, wall_s: the time it may take; page: None for a sitemap."""
+    """A document to read. bytes: its length; cpu_s, wall_s: the time it may take.
+
+    page: of a page;   markdown: of one that is wanted as Markdown; without either it is a sitemap
+    """
 
     bytes: int
     cpu_s: float
     wall_s: float
     page: PageOptions | None
+    markdown: NotRequired[MarkdownOptions]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,11 +82,12 @@ class Listing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderAnswer:
-    """A page or a listing; neither when the reader is ready. failed: what the parser did, such as "raised KeyError:
-    …"."""
+    """A page, a listing or Markdown; none of them when the reader is ready. failed: what the parser did, such as
+    "raised KeyError: …"."""
 
     page: Page | None = None
     sitemap: Listing | None = None
+    markdown: str | None = None
     failed: str | None = None
 
 
@@ -116,6 +128,10 @@ def _read(job: Job, stream: BinaryIO) -> ReaderAnswer:
     _set_timers(job["cpu_s"], job["wall_s"])
     if job["page"] is not None:
         return ReaderAnswer(page=html.read(body, **job["page"]))
+    if "markdown" in job:
+        from app.parse import markdown  # seldom wanted, and slow to load
+
+        return ReaderAnswer(markdown=markdown.of(body, **job["markdown"]))
     reading = SitemapReading(BytesIO(body))
     values = list(reading)
     return ReaderAnswer(

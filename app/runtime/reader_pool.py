@@ -17,7 +17,7 @@ from typing import BinaryIO, Literal
 import structlog
 
 from app.model import Page
-from app.runtime.reader import Job, Listing, PageOptions, ReaderAnswer
+from app.runtime.reader import Job, Listing, MarkdownOptions, PageOptions, ReaderAnswer
 from app.runtime.reader_process import NONSENSE, Death, ReaderProcess
 
 _log = structlog.get_logger()
@@ -64,16 +64,25 @@ class Readers:
                   started
         "none"    a reader cannot be started: not the document's fault
         """
-        found = self._ask(BytesIO(body), len(body), options, within_s)
+        found = self._ask(BytesIO(body), len(body), within_s, page=options)
         if not isinstance(found, ReaderAnswer):
             return found
         return found.page or NONSENSE
+
+    def markdown(
+        self, body: bytes, options: MarkdownOptions, *, within_s: float
+    ) -> str | Death | Literal["busy", "none"]:
+        """Write a page as Markdown like `app.parse.markdown.of`. "busy", "none" and deaths: as for a page."""
+        found = self._ask(BytesIO(body), len(body), within_s, markdown=options)
+        if not isinstance(found, ReaderAnswer):
+            return found
+        return NONSENSE if found.markdown is None else found.markdown
 
     def sitemap(self, stream: BinaryIO, *, within_s: float) -> Listing | Death | Literal["busy", "none"]:
         """Read a sitemap like `app.parse.sitemap.sitemap.Reading`, from the start of the stream to its end."""
         size = stream.seek(0, os.SEEK_END)
         stream.seek(0)
-        found = self._ask(stream, size, None, within_s)
+        found = self._ask(stream, size, within_s)
         if not isinstance(found, ReaderAnswer):
             return found
         return found.sitemap or NONSENSE
@@ -87,7 +96,13 @@ class Readers:
             reader.dismiss()
 
     def _ask(
-        self, body: BinaryIO, size: int, options: PageOptions | None, within_s: float
+        self,
+        body: BinaryIO,
+        size: int,
+        within_s: float,
+        *,
+        page: PageOptions | None = None,
+        markdown: MarkdownOptions | None = None,
     ) -> ReaderAnswer | Death | Literal["busy", "none"]:
         until = time.monotonic() + within_s
         if not self._room.acquire(timeout=max(within_s / 2, 0)):
@@ -101,7 +116,9 @@ class Readers:
                 self._keep(reader)
                 return "busy"
             wall_s = min(left_s, self.patience_s)
-            job = Job(bytes=size, cpu_s=min(self._deadline_s, wall_s), wall_s=wall_s, page=options)
+            job = Job(bytes=size, cpu_s=min(self._deadline_s, wall_s), wall_s=wall_s, page=page)
+            if markdown is not None:
+                job["markdown"] = markdown
             found = reader.read(job, body)
             if isinstance(found, ReaderAnswer) and not reader.is_worn:
                 self._keep(reader)

@@ -100,6 +100,11 @@ def errors(tx: Connection, *, crawl_id: int | None) -> list[Row]:
     return _rows(db.run(tx, _sql["errors"], {"crawl_id": crawl_id, "n": NEWEST}))
 
 
+def failing(tx: Connection, *, crawl_id: int | None, rows: int) -> list[Row]:
+    """Failed requests by host, kind and class, the hosts that fail first; each with the sums of all."""
+    return _rows(db.run(tx, _sql["failing"], {"crawl_id": crawl_id, "n": NEWEST, "rows": rows}))
+
+
 def names_after(tx: Connection, *, after: str, n: int) -> list[Row]:
     return _rows(db.run(tx, _sql["names_after"], {"after": after, "n": n}))
 
@@ -136,6 +141,24 @@ def duplicates(tx: Connection, *, after: tuple[int, int, str], n: int) -> list[R
 def items(tx: Connection, *, after: tuple[int, int, str, str, int], n: int) -> list[Row]:
     names = ("after_host", "after_crawl", "after_key", "after_handler", "after_n")
     return _rows(db.run(tx, _sql["items"], dict(n=n, **dict(zip(names, after, strict=True)))))
+
+
+def pages(tx: Connection, *, crawl_id: int, after: tuple[int, str], n: int) -> tuple[list[Row], int | None]:
+    """The next n pages of a crawl, by host and key; and the last host that was looked at, if more may follow it.
+
+    after: host id, and key in hexadecimal digits
+    """
+    where = {"crawl_id": crawl_id, "after_host": after[0], "after_key": after[1], "n": n}
+    walked = [row.host_id for row in db.run(tx, _sql["page_hosts"], where)]
+    found = _rows(db.run(tx, _sql["pages"], {**where, "hosts": walked}))
+    is_cut = len(found) == n or len(walked) > n
+    return found, walked[-1] if is_cut else None
+
+
+def page(tx: Connection, *, host_id: int, crawl_id: int, key: bytes) -> Row | None:
+    """Read what is stored of a page; None: nothing is."""
+    found = _rows(db.run(tx, _sql["page"], {"host_id": host_id, "crawl_id": crawl_id, "key": key}))
+    return next(iter(found), None)
 
 
 def refused_links(tx: Connection, *, crawl_id: int, reason: str | None, before: datetime = END[0], n: int) -> list[Row]:

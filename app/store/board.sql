@@ -135,9 +135,58 @@ FROM (
 ) AS newest
 WHERE outcome NOT IN ('page', 'unchanged', 'redirect', 'unwanted', 'unsent')
   AND (kind = 'page' OR outcome NOT IN ('not_found', 'gone'))
-  AND (CAST(:crawl_id AS bigint) IS NULL OR crawl_id = :crawl_id)
+  AND (CAST(:crawl_id AS bigint) IS NULL OR crawl_id = :crawl_id
+       OR crawl_id IS NULL AND EXISTS (
+           SELECT FROM urls WHERE urls.host_id = newest.host_id AND urls.crawl_id = :crawl_id))
 GROUP BY class_
 ORDER BY requests DESC, class_
+
+-- failing: failed requests of the last day by host, kind and class, among the newest n of the log; with sums
+-- Requests for robots.txt are of no crawl: those of its hosts count as its own. A host fails where at least half of its
+-- requests did.
+WITH newest AS MATERIALIZED (
+    SELECT log.*, coalesce(failure, 'HTTP ' || status, outcome) AS class_,
+           outcome NOT IN ('page', 'unchanged', 'redirect', 'unwanted', 'not_found', 'gone') AS has_failed
+    FROM (
+        SELECT crawl_id, host_id, kind, outcome, failure, status, url, detail, started_at
+        FROM fetches
+        WHERE started_at > statement_timestamp() - interval '1 day'
+        ORDER BY started_at DESC
+        LIMIT :n
+    ) AS log
+    WHERE outcome <> 'unsent'
+      AND (CAST(:crawl_id AS bigint) IS NULL OR crawl_id = :crawl_id
+           OR crawl_id IS NULL AND EXISTS (
+               SELECT FROM urls WHERE urls.host_id = log.host_id AND urls.crawl_id = :crawl_id))
+), by_host AS (
+    SELECT host_id, count(*) AS of_host, count(*) FILTER (WHERE has_failed) AS failed_of_host,
+           2 * count(*) FILTER (WHERE has_failed) >= count(*) AS is_failing
+    FROM newest
+    GROUP BY host_id
+), sums AS (
+    SELECT count(*) AS hosts, count(*) FILTER (WHERE is_failing) AS failing,
+           CAST(coalesce(sum(of_host), 0) AS bigint) AS asked,
+           CAST(coalesce(sum(failed_of_host), 0) AS bigint) AS failed
+    FROM by_host
+), by_class AS (
+    SELECT host_id, kind, class_, count(*) AS requests, max(started_at) AS last_at,
+           (array_agg(url ORDER BY started_at DESC))[1] AS url,
+           (array_agg(detail ORDER BY started_at DESC))[1] AS detail,
+           array_agg(CAST(least(extract(epoch FROM statement_timestamp() - started_at) / 3600, 23) AS integer))
+               AS hours_ago
+    FROM newest
+    WHERE has_failed
+    GROUP BY host_id, kind, class_
+)
+SELECT h.name AS host, by_host.of_host, by_host.failed_of_host, by_host.is_failing,
+       by_class.kind, by_class.class_, by_class.requests, by_class.last_at, by_class.url, by_class.detail,
+       by_class.hours_ago, sums.*
+FROM by_class
+JOIN by_host USING (host_id)
+JOIN hosts AS h ON h.id = by_class.host_id
+CROSS JOIN sums
+ORDER BY by_host.is_failing DESC, by_host.failed_of_host DESC, by_class.host_id, by_class.requests DESC, by_class.class_
+LIMIT :rows
 
 -- names_after: the next hosts by name
 SELECT name AS host, name AS key FROM hosts WHERE name > :after ORDER BY name LIMIT :n
@@ -235,6 +284,64 @@ FROM (
 ) AS i
 JOIN crawls AS c ON c.id = i.crawl_id
 ORDER BY i.host_id, i.crawl_id, i.key, i.handler, i.n
+
+-- page_hosts: the next hosts from a place on, until they have n pages of a crawl, or there are n of them
+-- A host of other crawls costs a probe of the index, so no index by crawl is kept for this.
+WITH RECURSIVE walked (host_id, missing, n) AS (
+    SELECT CAST(:after_host AS bigint), :n - (
+               SELECT count(*) FROM (
+                   SELECT FROM pages
+                   WHERE host_id = :after_host AND crawl_id = :crawl_id AND key > decode(:after_key, 'hex')
+                   LIMIT :n
+               ) AS counted
+           ), 0
+    UNION ALL
+    SELECT further.host_id, walked.missing - (
+               SELECT count(*) FROM (
+                   SELECT FROM pages AS p
+                   WHERE p.host_id = further.host_id AND p.crawl_id = :crawl_id
+                   LIMIT walked.missing
+               ) AS counted
+           ), walked.n + 1
+    FROM walked CROSS JOIN LATERAL (
+        SELECT p.host_id FROM pages AS p WHERE p.host_id > walked.host_id ORDER BY p.host_id LIMIT 1
+    ) AS further
+    WHERE walked.missing > 0 AND walked.n < :n
+)
+SELECT host_id FROM walked ORDER BY host_id
+
+-- pages: the next n pages of a crawl after a place, of these hosts
+SELECT p.host_id, encode(p.key, 'hex') AS key, p.url, p.title, p.status, p.content_type, p.language, p.body_bytes,
+       p.truncated, p.fetched_at, p.rendered_at,
+       CASE WHEN p.changed_at > p.first_fetched_at THEN p.changed_at END AS changed_at, u.gone_at
+FROM (
+    SELECT page.*
+    FROM unnest(CAST(:hosts AS bigint[])) AS host (id)
+    CROSS JOIN LATERAL (
+        SELECT p.host_id, p.crawl_id, p.key, p.url, p.title, p.status, p.content_type,
+               coalesce(p.language, p.language_detected) AS language, p.body_bytes, p.truncated, p.fetched_at,
+               p.rendered_at, p.changed_at, p.first_fetched_at
+        FROM pages AS p
+        WHERE p.host_id = host.id AND p.crawl_id = :crawl_id
+          AND p.key > CASE WHEN host.id = :after_host THEN decode(:after_key, 'hex') ELSE '' END
+        ORDER BY p.key
+        LIMIT :n
+    ) AS page
+    ORDER BY page.host_id, page.key
+    LIMIT :n
+) AS p
+LEFT JOIN urls AS u ON u.host_id = p.host_id AND u.crawl_id = p.crawl_id AND u.key = p.key
+ORDER BY p.host_id, p.key
+
+-- page: what is stored of a page, its text too
+SELECT p.url, p.title, p.headline, p.author, p.description, p.status, p.content_type, p.charset,
+       coalesce(p.language, p.language_detected) AS language, p.main_text, p.body_bytes, p.truncated,
+       to_char(p.published_on, 'YYYY-MM-DD') AS published_on, to_char(p.modified_on, 'YYYY-MM-DD') AS modified_on,
+       p.first_fetched_at, p.fetched_at, p.rendered_at,
+       CASE WHEN p.changed_at > p.first_fetched_at THEN p.changed_at END AS changed_at, u.gone_at
+FROM pages AS p
+LEFT JOIN urls AS u ON u.host_id = p.host_id AND u.crawl_id = p.crawl_id AND u.key = p.key
+WHERE p.host_id = :host_id AND p.crawl_id = :crawl_id AND p.key = :key
 
 -- sizes: rows of the large tables, as Postgres estimates them
 SELECT coalesce(p.relname, t.relname) AS name, CAST(sum(greatest(t.reltuples, 0)) AS bigint) AS rows

@@ -70,6 +70,12 @@ def failures(tx: Connection, crawl_id: int) -> list[tuple[str, int]]:
     return [(row.class_, row.n) for row in rows]
 
 
+def newest(tx: Connection, crawl_id: int) -> str | None:
+    """The URL of a crawl's newest request in the last minute."""
+    found = db.run(tx, _sql["newest"], {"crawl_id": crawl_id, "n": NEWEST_REQUESTS})
+    return next((row.url for row in found), None)
+
+
 def hosts(tx: Connection, *, crawl_id: int, queues: Sequence[str]) -> list[HostRow]:
     """Hosts of a crawl: those that are paused or under a lease, then the next due. queues: all that hosts may be on."""
     where = {

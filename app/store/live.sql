@@ -31,6 +31,18 @@ WHERE crawl_id = :crawl_id AND started_at >= (SELECT active_since FROM crawls WH
 GROUP BY class_
 ORDER BY n DESC, class_
 
+-- newest: the URL of a crawl's newest request, among the newest n requests of the last minute
+SELECT url FROM (
+    SELECT crawl_id, url, started_at
+    FROM fetches
+    WHERE started_at > statement_timestamp() - interval '1 minute'
+    ORDER BY started_at DESC
+    LIMIT :n
+) AS newest
+WHERE crawl_id = :crawl_id
+ORDER BY started_at DESC
+LIMIT 1
+
 -- hosts: a crawl's hosts that are visited or next, a few of each queue, and some that are paused
 -- Indexes give the candidates; one probe each checks that the crawl has something queued there.
 -- A paused host is next nowhere: it is looked for among the first hosts with something queued, one probe each. Once

@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 
 from app.model.shell import ShellSign
 from app.store import db, search
+from app.store.reread import Renewed
 from app.store.search import Where as Where
 
 _sql = db.queries("pages")
@@ -16,6 +17,7 @@ _sql = db.queries("pages")
 class PageRow(TypedDict):
     """A row of pages without the times of ours; those of the page are ISO 8601.
 
+    reader    version of what read it
     rendered  a browser made the document
     awaits    a browser is to make it: what it made before stands until then
     """
@@ -51,6 +53,7 @@ class PageRow(TypedDict):
     directives: str | None
     opt_out: str | None
     depth: int
+    reader: int
     links_cut: NotRequired[bool]
     rendered: NotRequired[bool]
     awaits: NotRequired[bool]
@@ -97,10 +100,13 @@ def revise(tx: Connection, rows: Sequence[Revision]) -> None:
         search.forget(tx, [(row["host_id"], row["crawl_id"], row["key"]) for row in without])
 
 
-def originals(tx: Connection, rows: Sequence[PageRow]) -> tuple[dict[Where, CopiedPage], dict[Where, CopiedPage]]:
+def originals(
+    tx: Connection, rows: Sequence[PageRow] | Sequence[Renewed]
+) -> tuple[dict[Where, CopiedPage], dict[Where, CopiedPage]]:
     """The pages with the same bytes, and those with the same main text."""
     digests = [
-        {name: row[name] for name in ("host_id", "crawl_id", "key", "body_sha256", "text_sha256")} for row in rows
+        {name: row[name] for name in ("host_id", "crawl_id", "key", "body_sha256", "text_sha256", "reader")}
+        for row in rows
     ]
     found = db.run(tx, _sql["originals"], {"rows": db.rows_param(digests)}).all()
     keyed = [((row.host_id, row.crawl_id, bytes.fromhex(row.key)), row) for row in found]

@@ -1,18 +1,29 @@
 -- keep: store pages; a page fetched again replaces its row
+-- Texts of two versions of the reader are not compared: whether such a page has changed is not known.
 -- Pages of crawls that are searched queue up to be indexed, new texts to be compared
 -- The same bytes are no change, whatever is read from them: a newer release may read more, or less.
--- What a browser made stands until it makes it anew: the plain answer of such a page says nothing.
-WITH kept AS (
+-- What a browser made stands until it makes it anew: the plain answer of such a page says nothing. A document is no
+-- change of its shell, nor a shell of its document: only like is compared with like.
+WITH otherwise AS (
+SELECT p.host_id, p.crawl_id, p.key
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, reader smallint)
+CROSS JOIN LATERAL (
+    SELECT host_id, crawl_id, key, reader FROM pages
+    WHERE host_id = r.host_id AND crawl_id = r.crawl_id AND key = decode(r.key, 'hex')
+    OFFSET 0
+) AS p
+WHERE p.reader IS DISTINCT FROM r.reader
+), kept AS (
 INSERT INTO pages (host_id, crawl_id, key, url, status, content_type, charset, language, language_detected, title,
                    headline, author, data, description, published_at, published_from, modified_at, modified_from,
                    published_on, modified_on, main_text, body_sha256, text_sha256, body_bytes, needs_script, truncated,
-                   links, canonical_url, directives, opt_out, depth, links_cut, first_fetched_at, fetched_at,
+                   links, canonical_url, directives, opt_out, depth, links_cut, reader, first_fetched_at, fetched_at,
                    changed_at, rendered_at)
 SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.status, r.content_type, r.charset, r.language,
        r.language_detected, r.title, r.headline, r.author, r.data, r.description, r.published_at, r.published_from,
        r.modified_at, r.modified_from, r.published_on, r.modified_on, r.main_text, decode(r.body_sha256, 'hex'),
        decode(r.text_sha256, 'hex'), r.body_bytes, r.needs_script, r.truncated, r.links, r.canonical_url, r.directives,
-       r.opt_out, r.depth, coalesce(r.links_cut, false), now.at, now.at, now.at,
+       r.opt_out, r.depth, coalesce(r.links_cut, false), r.reader, now.at, now.at, now.at,
        CASE WHEN r.rendered THEN now.at END
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, key text, url text, status smallint, content_type text, charset text,
@@ -20,7 +31,7 @@ FROM json_to_recordset(CAST(:rows AS json)) AS r (
     published_on date, modified_on date, published_at timestamptz, published_from text, modified_at timestamptz,
     modified_from text, main_text text, body_sha256 text, text_sha256 text, body_bytes bigint,
     needs_script jsonb, truncated boolean, links integer, canonical_url text, directives text, opt_out text,
-    depth integer, links_cut boolean, rendered boolean, awaits boolean)
+    depth integer, links_cut boolean, reader smallint, rendered boolean, awaits boolean)
 CROSS JOIN (SELECT clock_timestamp() AS at) AS now
 WHERE NOT coalesce(r.awaits, false) OR NOT EXISTS (
     SELECT FROM pages AS p
@@ -37,16 +48,21 @@ SET status = excluded.status, content_type = excluded.content_type, charset = ex
     text_sha256 = excluded.text_sha256, body_bytes = excluded.body_bytes, needs_script = excluded.needs_script,
     truncated = excluded.truncated, links = excluded.links, canonical_url = excluded.canonical_url,
     directives = excluded.directives, opt_out = excluded.opt_out, fetched_at = excluded.fetched_at,
-    rendered_at = excluded.rendered_at, links_cut = excluded.links_cut,
+    rendered_at = excluded.rendered_at, links_cut = excluded.links_cut, reader = excluded.reader,
     changed_at = CASE WHEN pages.text_sha256 = excluded.text_sha256 OR pages.body_sha256 = excluded.body_sha256
+                           OR pages.reader IS DISTINCT FROM excluded.reader
+                        OR pages.rendered_at IS NULL AND excluded.rendered_at IS NOT NULL
+                        OR pages.rendered_at IS NOT NULL AND excluded.rendered_at IS NULL
+                           AND excluded.needs_script IS NOT NULL
                       THEN pages.changed_at ELSE excluded.changed_at END
-RETURNING host_id, crawl_id, key, changed_at = fetched_at AS is_new
+RETURNING host_id, crawl_id, key,
+          changed_at = fetched_at OR rendered_at IS NOT NULL OR needs_script IS NOT NULL AS is_new
 ), compared AS (
 INSERT INTO near_queue (host_id, crawl_id, key)
 SELECT k.host_id, k.crawl_id, k.key
 FROM kept AS k
 JOIN crawls AS c ON c.id = k.crawl_id AND c.near_duplicates
-WHERE k.is_new
+WHERE k.is_new OR (k.host_id, k.crawl_id, k.key) IN (SELECT host_id, crawl_id, key FROM otherwise)
 )
 INSERT INTO search_queue (host_id, crawl_id, key)
 SELECT k.host_id, k.crawl_id, k.key FROM kept AS k JOIN crawls AS c ON c.id = k.crawl_id AND c.search
@@ -92,15 +108,16 @@ FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigin
 WHERE p.host_id = r.host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key, 'hex')
 
 -- originals: the crawl's pages with the same bytes, and with the same main text, as each document
+-- Texts that the same version of the reader found.
 -- Originals are there, no exact copies themselves, nor in the batch (which is compared within itself); the host's own
 -- oldest comes first. LATERAL keeps this two index probes a page. Both indexes begin with the crawl: where a new
 -- database has no statistics they seem equal, and through the wrong one each probe reads all pages of the crawl. Only
 -- the right one has the order that is asked for. NULLIF hides the state from urls_due, which would be read likewise.
 WITH r AS MATERIALIZED (
     SELECT host_id, crawl_id, key, decode(key, 'hex') AS url_key, decode(body_sha256, 'hex') AS body,
-           decode(text_sha256, 'hex') AS text
+           decode(text_sha256, 'hex') AS text, reader
     FROM json_to_recordset(CAST(:rows AS json)) AS given (
-        host_id bigint, crawl_id bigint, key text, body_sha256 text, text_sha256 text)
+        host_id bigint, crawl_id bigint, key text, body_sha256 text, text_sha256 text, reader smallint)
 )
 SELECT r.host_id, r.crawl_id, r.key, body.url AS same_body, body.host_id AS body_host, body.key AS body_key,
        main.url AS same_text, main.host_id AS text_host, main.key AS text_key
@@ -127,12 +144,12 @@ LEFT JOIN LATERAL (
 LEFT JOIN LATERAL (
     SELECT p.url, p.host_id, p.key
     FROM (
-        SELECT url, host_id, crawl_id, key, first_fetched_at FROM pages
+        SELECT url, host_id, crawl_id, key, first_fetched_at, reader FROM pages
         WHERE crawl_id = r.crawl_id AND text_sha256 BETWEEN r.text AND r.text
         ORDER BY text_sha256
         OFFSET 0
     ) AS p
-    WHERE p.key <> r.url_key
+    WHERE p.key <> r.url_key AND p.reader = r.reader
       AND NOT EXISTS (
         SELECT FROM r AS own WHERE own.host_id = p.host_id AND own.crawl_id = p.crawl_id AND own.url_key = p.key)
       AND NOT EXISTS (

@@ -403,6 +403,11 @@ urls = Table(
     Column("last_modified", Text),
     Column("body_sha256", LargeBinary),
     Column("text_sha256", LargeBinary, comment="of the main text: what changed is judged by it"),
+    Column(
+        "reader",
+        SmallInteger,
+        comment="version of the reader that text_sha256 is from, of a page that is not kept",
+    ),
     Column("status", SmallInteger),
     Column("outcome", Text, comment="of the last fetch"),
     Column("cause", Text, comment="why refused, quarantined, or kept out of pages"),
@@ -621,9 +626,15 @@ pages = Table(
         server_default=text("false"),
         comment="it has more links than are read of a page, or written at a settle",
     ),
+    Column(
+        "reader",
+        SmallInteger,
+        comment="version of the reader that the text is from; NULL: of a release that noted none",
+    ),
     PrimaryKeyConstraint("host_id", "crawl_id", "key"),
     Index("pages_body", "crawl_id", "body_sha256"),
     Index("pages_text", "crawl_id", "text_sha256"),
+    Index("pages_reader", "reader", "crawl_id"),
     Index("pages_needs_script", "crawl_id", "host_id", postgresql_where=text("needs_script IS NOT NULL")),
     comment="What the documents say: title, language, main text. Not written when keep_text is off.",
 )

@@ -18,7 +18,10 @@ class Wanted(TypedDict):
 
 
 class Due(NamedTuple):
-    """A queued URL as a visit picks it, with results of its last fetch and settings of its crawl."""
+    """A queued URL as a visit picks it, with results of its last fetch and settings of its crawl.
+
+    reader  version of what found the text that text_sha256 is of; None, 0: of a release that noted none
+    """
 
     revision: int
     has_page_budget: bool
@@ -63,6 +66,7 @@ class Due(NamedTuple):
     score_parts: int | None
     keep_links: bool = False
     render: str = "never"
+    reader: int | None = None
 
 
 class Admission(TypedDict):
@@ -158,6 +162,7 @@ class Result(TypedDict):
     last_modified: str | None
     body_sha256: bytes | None
     text_sha256: bytes | None
+    reader: int | None
     status: int | None
     outcome: str | None
     cause: str | None

@@ -4,7 +4,10 @@ SELECT c.revision, c.max_pages IS NOT NULL AS has_page_budget, c.sitemaps, c.hon
        u.id, u.key, u.kind, u.url, u.linked, u.lane, u.depth, u.hops, u.score, u.attempts, u.network_failures,
        u.server_failures, u.parse_failures, u.etag, u.last_modified, u.body_sha256, u.text_sha256, u.interval_s,
        u.outcome, u.alias_of, u.fetched_at, u.changed_at, u.sitemap_id, u.lastmod, u.directives, u.opt_out, u.cause,
-       u.detail, u.found_on, u.change_shape, u.change_s, u.score_parts
+       u.detail, u.found_on, u.change_shape, u.change_s, u.score_parts,
+       CASE WHEN u.text_sha256 IS NOT NULL THEN coalesce((
+           SELECT coalesce(p.reader, 0) FROM pages AS p
+           WHERE p.host_id = u.host_id AND p.crawl_id = u.crawl_id AND p.key = u.key), u.reader) END AS reader
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, n integer, out_of_reach text[])
 CROSS JOIN crawls AS c
 CROSS JOIN generate_series(0, 3) AS front (lane)
@@ -88,7 +91,7 @@ SET state = r.state, attempts = r.attempts, network_failures = r.network_failure
     parse_failures = r.parse_failures, retrying = r.retrying, score = coalesce(r.score, u.score),
     due_at = clock_timestamp() + make_interval(secs => r.due_s), interval_s = r.interval_s,
     change_shape = r.change_shape, change_s = r.change_s, etag = r.etag, last_modified = r.last_modified,
-    body_sha256 = decode(r.body_sha256, 'hex'), text_sha256 = decode(r.text_sha256, 'hex'),
+    body_sha256 = decode(r.body_sha256, 'hex'), text_sha256 = decode(r.text_sha256, 'hex'), reader = r.reader,
     status = r.status, outcome = r.outcome, cause = r.cause, detail = r.detail, directives = r.directives,
     opt_out = r.opt_out, alias_of = r.alias_of, kind = coalesce(r.kind, u.kind),
     url = coalesce(r.sends, u.url), linked = CASE WHEN r.sends IS NULL THEN u.linked END,
@@ -100,7 +103,7 @@ FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, key text, state text, attempts smallint, network_failures smallint,
     server_failures smallint, parse_failures smallint, retrying boolean, score real, due_s double precision,
     interval_s double precision, change_shape real, change_s real, etag text, last_modified text, body_sha256 text,
-    text_sha256 text, status smallint, outcome text, cause text, detail text, directives text, opt_out text,
+    text_sha256 text, reader smallint, status smallint, outcome text, cause text, detail text, directives text, opt_out text,
     alias_of text, fetched boolean, changed boolean, sends text, kind text)
 WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex')
   AND CASE u.state WHEN 'queued' THEN true END

@@ -74,6 +74,7 @@ def told(now: Pulsation, checks: Sequence[Check]) -> dict[str, Any]:
         "texts": texts,
         "points": points,
         "phases": {f"c{crawl.line.id}": _tone(crawl) for crawl in now.crawls},
+        "shares": {f"c{crawl.line.id}": share_of_budget(crawl) for crawl in now.crawls},
         "requests": [request_cells(row) for row in now.requests],
         "notes": notes(now, checks),
         "waits": [wait_cells(row) for row in now.waits],
@@ -93,13 +94,18 @@ def notes(now: Pulsation, checks: Sequence[Check]) -> Sequence[tuple[str, str, s
         for crawl in now.crawls
         if crawl.phase.is_trouble
     ]
+    sites = now.failures
+    if sites.is_notable:
+        machinery = "" if found or now.stopped else "The machinery is well. "
+        tone = "good" if sites.is_rare else "warn"
+        found.append((tone, f"{machinery}{sites.point}:", f"{sites.names}. Errors says what to do."))
     if found or now.stopped or not now.crawls:
         return [(tone, harmless(point), harmless(remedy)) for tone, point, remedy in found]
     return [
         (
             "good",
             "All is well.",
-            "Postgres answers, due hosts are claimed, offers are taken up, and no request came too early.",
+            "Postgres answers, due hosts are claimed, offers are taken up, no request came too early, no host fails.",
         )
     ]
 
@@ -129,6 +135,11 @@ def crawl_texts(crawl: CrawlNow) -> Mapping[str, str]:
         "failed_s": rate(crawl.failed_s),
         "left": f"about {span(crawl.left_s)}" if crawl.left_s is not None else "–",
     }
+
+
+def share_of_budget(crawl: CrawlNow) -> float:
+    """How much of its budget of pages a crawl has fetched, in percent; 0 without one."""
+    return min(round(100 * crawl.pages / crawl.line.max_pages, 1), 100.0) if crawl.line.max_pages else 0.0
 
 
 def request_cells(row: Row) -> Sequence[str]:

@@ -121,7 +121,7 @@ def test_listing_check_and_prune_by_the_name_of_a_crawl(
 
 
 def test_bad_input_is_named(engine: Engine, settings: Settings) -> None:
-    with pytest.raises(InputError, match="crawl 'nobody': does not exist"):
+    with pytest.raises(InputError, match="crawl nobody: does not exist"):
         archive.listing(engine, settings, "nobody")
     with pytest.raises(InputError, match="-1 days: is not possible; write 0 days or more"):
         archive.prune(engine, settings, days=-1)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.admin.captures import CapturedUrl, text_of
+from app.admin.captures import CapturedUrl, markdown_apart, text_of
 from app.config import load
 from app.errors import InputError
 from app.model import Archived, Capture, CaptureKind
@@ -56,3 +56,25 @@ def test_a_capture_that_takes_too_long_to_read_is_refused() -> None:
         InputError, match=r"this capture: number 1 of http://h.test/a: parser (took longer|gave no answer)"
     ):
         text_of(capture(1, CaptureKind.PAGE), archived(document() * 8), settings)
+
+
+def test_the_markdown_of_a_capture_is_written_apart() -> None:
+    found = markdown_apart(
+        capture(1, CaptureKind.PAGE),
+        archived("<main><h1>Zwölf</h1><p>Ein Text, und ein <a href=b>Verweis</a> darin.".encode()),
+        load(_env_file=None),
+    )
+    assert found == "# Zwölf\n\nEin Text, und ein [Verweis](http://h.test/b) darin."
+
+
+# a document that would hold or end the dashboard, and the settings under which it does so here
+@pytest.mark.parametrize(
+    ("document", "bound"),
+    [
+        (HEAVY["999 attributes a tag"][1]() * 8, {"parse_deadline_s": 0.1}),
+        (b"<p>" + b"<b>x</b>" * 400_000, {"parse_deadline_s": 0.1}),
+    ],
+)
+def test_markdown_that_takes_too_long_is_refused(document: bytes, bound: dict[str, float]) -> None:
+    with pytest.raises(InputError, match=r"this capture: number 1 of http://h.test/a: parser "):
+        markdown_apart(capture(1, CaptureKind.PAGE), archived(document), load(_env_file=None, **bound))

@@ -64,6 +64,7 @@ def page_row(engine: Engine, capture: Capture) -> None:
         "directives": None,
         "opt_out": None,
         "depth": 0,
+        "reader": 2,
     }
     with db.transaction(engine) as tx:
         pages.keep(tx, [row])

@@ -49,6 +49,7 @@ def test_beat_claims_itself_and_sends_the_rest() -> None:
         "sweep",
         "retain",
         "reprice",
+        "reread",
         "measure",
     }
 

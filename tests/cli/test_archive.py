@@ -61,9 +61,9 @@ def test_prune_deletes_what_is_old_and_asks_before(tiptoe: Tiptoe, put: Deposit,
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["list", "nix"], "crawl 'nix': does not exist; there are: docs"),
-        (["verify", "nix"], "crawl 'nix': does not exist; there are: docs"),
-        (["prune", "nix", "--days", "1", "--yes"], "crawl 'nix': does not exist; there are: docs"),
+        (["list", "nix"], "crawl nix: does not exist; there are: docs"),
+        (["verify", "nix"], "crawl nix: does not exist; there are: docs"),
+        (["prune", "nix", "--days", "1", "--yes"], "crawl nix: does not exist; there are: docs"),
         (["prune", "docs"], "tiptoe archive prune: how old? add --days N"),
         (["prune", "docs", "--days", "-1"], "-1 days: is not possible; write 0 days or more"),
         (["prune", "docs", "--days", "-1", "--yes"], "-1 days: is not possible; write 0 days or more"),

@@ -42,7 +42,7 @@ SEEDS = [
     ("ftp://127.0.0.1/", ("ftp://127.0.0.1/", "http")),
     ("nonsense", ("nonsense", "https://")),
     ("http://no-such-host.invalid/", ("no-such-host.invalid", "resolve")),
-    ("http://10.1.2.3/", ("10.1.2.3", "TIPTOE_ALLOW_NETWORKS=10.1.2.3/32")),
+    ("http://10.1.2.3/", ("10.1.2.3", "--allow-network 10.1.2.3/32", "TIPTOE_ALLOW_NETWORKS=10.1.2.3/32")),
     ("http://user:secret@127.0.0.1/", ("password",)),
     ("http://93.184.216.34/", ("contact", "--contact")),
 ]
@@ -54,6 +54,26 @@ def test_a_seed_that_cannot_be_crawled(home: Path, seed: str, words: tuple[str, 
     assert ran.code == 2, ran.err
     says(ran, *words)
     assert not (home / "postgres").exists()  # known before anything was started
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "words"),
+    [
+        ("seeds.txt", "# nothing\n\n", ("seed file seeds.txt", "contains no seed")),
+        ("pages.csv", "title,url\nA,ftp://127.0.0.1/\n", ("ftp://127.0.0.1/", "http")),
+        ("many", "http://127.0.0.1/\n" * 10_001, ("more than 10,000 seeds", "tiptoe seed import NAME many")),
+    ],
+)
+def test_a_file_of_seeds_that_cannot_be_crawled(home: Path, name: str, lines: str, words: tuple[str, ...]) -> None:
+    Path(name).write_text(lines, encoding="utf-8")  # in the test's own folder
+    ran = run("crawl", name)
+    assert ran.code == 2, ran.err
+    says(ran, *words)
+    assert not (home / "postgres").exists()
+
+
+def test_a_quiet_command_still_says_its_error(home: Path) -> None:
+    assert run("crawl", "ftp://127.0.0.1/", "--quiet").err.count("\n") == 1
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ def test_parameters_are_suggested_dropped_and_kept(tiptoe: Tiptoe, crawled: tupl
 @pytest.mark.parametrize(
     ("asked", "begins"),
     [
-        (["crawl", "duplicates", "none"], "tiptoe: crawl 'none': does not exist"),
+        (["crawl", "duplicates", "none"], "tiptoe: crawl none: does not exist"),
         (
             ["crawl", "duplicates", "c", "--kind", "alike"],
             "tiptoe: --kind alike: is not a kind of duplicate; choose",

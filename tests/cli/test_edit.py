@@ -154,7 +154,7 @@ def test_json_of_every_verb(tiptoe: Tiptoe, docs: str) -> None:
 # command → what is wrong, and what would do
 BAD_EDITS = [
     (["crawl", "edit", "docs"], "crawl docs: no change was given; see tiptoe crawl edit --help"),
-    (["crawl", "edit", "nix", "--max-pages", "1"], "crawl 'nix': does not exist; there are: docs"),
+    (["crawl", "edit", "nix", "--max-pages", "1"], "crawl nix: does not exist; there are: docs"),
     (["crawl", "edit", "docs", "--scope", "world"], "scope 'world': use one of: host, domain, prefix, any"),
     (["crawl", "edit", "docs", "--include", "("], "include pattern '(': not a regular expression"),
     (["crawl", "edit", "docs", "--exclude", "["], "exclude pattern '[': not a regular expression"),
@@ -179,12 +179,12 @@ BAD_EDITS = [
     (["crawl", "edit", "docs", "--max-seconds", "nan"], "max_seconds nan: use a number from"),
     (["crawl", "edit", "docs", "--sitemaps", "some"], "sitemaps 'some': use one of: none, declared, all"),
     (["crawl", "edit"], "Missing argument 'NAME'; see tiptoe crawl edit --help"),
-    (["crawl", "delete", "nix", "--yes"], "crawl 'nix': does not exist; there are: docs"),
+    (["crawl", "delete", "nix", "--yes"], "crawl nix: does not exist; there are: docs"),
     (
         ["crawl", "delete", "docs"],
         "crawl docs: 0 pages of this round and all its URLs will be deleted for good; add --yes",
     ),
-    (["crawl", "retry-failed", "nix"], "crawl 'nix': does not exist; there are: docs"),
+    (["crawl", "retry-failed", "nix"], "crawl nix: does not exist; there are: docs"),
     (["crawl", "retry-failed", "docs"], "crawl docs: no URL of it was given up; tiptoe crawl report shows how"),
     (["crawl", "pasue"], "tiptoe crawl pasue: neither a verb nor a URL; did you mean `tiptoe crawl pause`? a seed"),
     (

@@ -106,14 +106,14 @@ BAD = [
     ("x = 1", ["run", "books", "--crawl", "shop"], "declares no handler"),
     (None, ["run", "books.py", "--crawl", "shop"], "books.py: does not exist; `tiptoe extract new NAME`"),
     (None, ["run", "books", "--crawl", "shop"], "handler books: TIPTOE_HANDLERS names no module or file"),
-    ("", ["run", "books.py", "--crawl", "gone"], "crawl 'gone': does not exist"),
+    ("", ["run", "books.py", "--crawl", "gone"], "crawl gone: does not exist"),
     ("", ["run", "prices", "--crawl", "shop"], "handler prices: TIPTOE_HANDLERS names no module or file"),
     ("", ["try", "http://shop.test/about", "--handler", "books.py"], "its match /books/ is not found in"),
     ("", ["try", "mailto:x", "--handler", "books.py"], "url mailto:x: is not a URL that can be crawled"),
     ("", ["new", "Books"], "handler 'Books': use 1 to 40"),
     ("", ["new", "class"], "handler 'class': means something else in Python; choose another name"),
     ("", ["new", "books"], "books.py: already exists"),
-    ("", ["status", "--crawl", "gone"], "crawl 'gone': does not exist"),
+    ("", ["status", "--crawl", "gone"], "crawl gone: does not exist"),
 ]  # fmt: skip
 
 

@@ -31,7 +31,7 @@ def test_crawl_report(tiptoe: Tiptoe, site: Site) -> None:
 def test_crawl_report_of_an_unknown_crawl(tiptoe: Tiptoe, site: Site) -> None:
     ran = tiptoe("crawl", "report", "nix")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == "tiptoe: crawl 'nix': does not exist; there are: docs\n"
+    assert ran.err == "tiptoe: crawl nix: does not exist; there are: docs\n"
 
 
 def test_url_why_page(tiptoe: Tiptoe, site: Site) -> None:

@@ -1,15 +1,21 @@
 """Whose crawl is paused by a command's end depends on whose database it is."""
 
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine
 
+from app.admin import crawls
 from app.cli import own
 from app.config import load
+from app.local import serving
+from app.local.background import restore
+from app.local.home import open_home
 from app.local.services import Services
-from tests.store.rows import clean, make_crawl, sql
+from tests.store.rows import admission, admit, clean, make_crawl, make_host, sql
 
 
 @pytest.fixture
@@ -29,6 +35,11 @@ def services(home: Path, *, embedded: bool) -> Services:
     )
 
 
+def imported(engine: Engine) -> None:
+    """A crawl with a seed that nobody has served yet."""
+    admit(engine, admission(make_host(engine), make_crawl(engine, "imported")))
+
+
 def states(engine: Engine) -> dict[str, str]:
     return {row["name"]: row["state"] for row in sql(engine, "SELECT name, state FROM crawls")}
 
@@ -43,7 +54,7 @@ def test_a_crawl_is_paused_by_the_end_of_its_command_in_our_own_database(
     try:
         with own.serving(engine, load(), where, "mine"):
             make_crawl(engine, "mine")
-            make_crawl(engine, "others")
+            make_crawl(engine, "others")  # made while it runs
             if ends is not None:
                 raise ends
     except KeyboardInterrupt:
@@ -66,4 +77,46 @@ def test_others_are_named(engine: Engine, tmp_path: Path, capsys: pytest.Capture
         pass
     said = capsys.readouterr().err
     assert "waits-0, waits-1, waits-2, waits-3, waits-4 and 2 more" in said
-    assert "served by these workers too: runs" in said
+    assert "set aside until this one stops: runs; tiptoe up serves them all" in said
+
+
+@pytest.mark.parametrize("ends", [None, KeyboardInterrupt()])
+def test_a_crawl_that_was_imported_is_not_run_by_anothers_command(
+    engine: Engine, tmp_path: Path, ends: BaseException | None
+) -> None:
+    imported(engine)
+    where = services(tmp_path, embedded=True)
+    with suppress(KeyboardInterrupt), own.serving(engine, load(), where, "mine"):
+        assert states(engine) == {"imported": "paused"}
+        with own.serving(engine, load(), where, "second"):
+            pass
+        assert states(engine) == {"imported": "paused"}, "the first command still runs"
+        if ends is not None:
+            raise ends
+    assert states(engine) == {"imported": "active"}
+
+
+def test_a_crawl_whose_own_command_comes_is_set_aside_no_more(engine: Engine, tmp_path: Path) -> None:
+    imported(engine)
+    where = services(tmp_path, embedded=True)
+    with own.serving(engine, load(), where, "mine"):
+        with own.serving(engine, load(), where, "imported"):
+            crawls.resume(engine, "imported")
+        assert states(engine) == {"imported": "paused"}, "its command paused it, as at any end"
+    assert states(engine) == {"imported": "paused"}
+
+
+def test_up_serves_what_a_killed_command_set_aside(engine: Engine, tmp_path: Path) -> None:
+    imported(engine)
+    home = open_home(tmp_path)
+    crawls.pause(engine, "imported")
+    (home.run / "aside").write_text('["gone", "imported"]')
+    with serving.up(home, load(), print, restore=partial(restore, engine)):
+        assert states(engine) == {"imported": "active"}
+    assert not (home.run / "aside").exists()
+
+
+def test_nothing_is_set_aside_in_a_database_of_others(engine: Engine, tmp_path: Path) -> None:
+    imported(engine)
+    with own.serving(engine, load(), services(tmp_path, embedded=False), "mine"):
+        assert states(engine) == {"imported": "active"}

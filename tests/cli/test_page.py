@@ -10,10 +10,11 @@ from sqlalchemy import Engine
 
 from app.cli import out
 from app.model import CaptureKind
+from app.parse.html.html import READER
 from tests.cli.archived import URL, Deposit, engine, put, writer
 from tests.cli.conftest import Tiptoe
 from tests.steering import steering
-from tests.store.rows import make_crawl
+from tests.store.rows import make_crawl, sql
 
 __all__ = ["engine", "put", "writer"]
 
@@ -23,6 +24,13 @@ PAGE = """<html><head><title>News</title></head><body><main><h1>News of the week
 </main></body></html>"""
 OLD = PAGE.format("Version 4.1 of the crawler is out, and it waits 10 seconds between requests.")
 NEW = PAGE.format("Version 4.2 of the crawler is out, and it waits 12 seconds between requests.")
+
+
+URL_ROW = """INSERT INTO urls (host_id, crawl_id, key, url, state, lane, score, depth, fetched_at)
+             VALUES (:h, :c, :k, :u, 'resting', 1, 0.5, 0, now())"""
+PAGE_ROW = """INSERT INTO pages (host_id, crawl_id, key, url, status, main_text, body_sha256, text_sha256, body_bytes,
+                                 truncated, links, depth, first_fetched_at, fetched_at, changed_at)
+              VALUES (:h, :c, :k, :u, 200, 'as it was', :b, '', 1, false, 0, 0, now(), now(), now())"""
 
 
 def test_show_has_the_captures_and_the_headers(tiptoe: Tiptoe, put: Deposit) -> None:
@@ -59,6 +67,13 @@ def test_a_part_of_a_capture(tiptoe: Tiptoe, put: Deposit, option: str, first: s
     assert holds in ran.out
     assert steering(ran.out) == []
     assert holds in tiptoe("page", "show", URL, option, "--json").json[option[2:]]
+
+
+@pytest.mark.parametrize("option", ["--text", "--markdown"])
+def test_all_that_a_reader_sees(tiptoe: Tiptoe, put: Deposit, option: str) -> None:
+    put(OLD.replace("<main>", "<nav>Home page</nav><main>"))
+    assert "Home page" not in tiptoe("page", "show", URL, option).out
+    assert tiptoe("page", "show", URL, option, "--content", "full").out.startswith("Home page")
 
 
 def test_a_file_has_the_bytes_as_they_came(tiptoe: Tiptoe, put: Deposit, tmp_path: Path) -> None:
@@ -204,14 +219,15 @@ def test_list_since(tiptoe: Tiptoe, put: Deposit) -> None:
         (["show", "http://b.test/"], "http://b.test/: no crawl knows the host b.test; tiptoe host list shows those"),
         (["show", "nonsense://x"], "URL 'nonsense://x': "),
         (["show", URL, "--text", "--html"], "--html and --text: exclude each other; choose one"),
+        (["show", URL, "--html", "--content", "full"], "--content full: is of a text; add --text or --markdown"),
         (["show", URL, "--at", "yesterday"], "--at yesterday: is not a moment; write 2026-11-01"),
         (["show", URL, "--at", "9" * 30], f"--at {'9' * 30}: is not a moment; write 2026-11-01"),
-        (["show", URL, "--crawl", "nix"], "crawl 'nix': does not exist; there are: docs"),
+        (["show", URL, "--crawl", "nix"], "crawl nix: does not exist; there are: docs"),
         (["show", URL, "--out", "/proc/nowhere/x"], "/proc/nowhere/x: cannot be written"),
         (["diff", URL], f"{URL}: has one capture of a page in docs; crawl it again, then compare"),
         (["diff", "http://site.test/"], "http://site.test/: no crawl has a capture of it in the archive"),
         (["list"], "Missing option '--crawl'; see tiptoe page list --help"),
-        (["list", "--crawl", "nix"], "crawl 'nix': does not exist; there are: docs"),
+        (["list", "--crawl", "nix"], "crawl nix: does not exist; there are: docs"),
         (["list", "--crawl", "docs", "--since", "soon"], "--since soon: is not a moment; write 2026-11-01"),
         (["list", "--crawl", "docs", "--limit", "0"], "--limit 0: is out of range; use 1 to 10,000"),
         (["list", "--crawl", "docs", "--after", "http://b.test/"], "http://b.test/: no crawl knows the host b.test"),
@@ -230,3 +246,27 @@ def test_a_segment_that_is_gone_is_one_line(tiptoe: Tiptoe, put: Deposit, tmp_pa
         file.unlink()
     ran = tiptoe("page", "show", URL)
     assert (ran.code, ran.out, ran.err.count("\n")) == (1, "", 1)
+
+
+def test_reread_renews_what_an_earlier_release_read_and_says_what_it_could_not(
+    tiptoe: Tiptoe, put: Deposit, engine: Engine
+) -> None:
+    kept = put(OLD)
+    where = {"h": kept.host_id, "c": kept.crawl_id, "u": URL}
+    for url, key in ((URL, kept.key), (f"{URL}&lost", b"lost")):
+        sql(engine, URL_ROW, **where | {"u": url, "k": key})
+        sql(engine, PAGE_ROW, **where | {"u": url, "k": key, "b": kept.body_sha256})
+    ran = tiptoe("page", "reread", "docs")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == ("docs: 1 page read again, 1 with another text; 1 not in the archive, or on another machine\n")
+    rows = sql(engine, "SELECT title, reader FROM pages ORDER BY url")
+    assert [tuple(row.values()) for row in rows] == [("News", READER), (None, None)]
+    document = tiptoe("page", "reread", "docs", "--json").json
+    assert (document["crawl"], document["pages"], document["missing"], document["left"]) == ("docs", 0, 1, 1)
+
+
+def test_reread_names_a_crawl_that_is_not_there(tiptoe: Tiptoe) -> None:
+    ran = tiptoe("page", "reread", "nope")
+    assert (ran.code, ran.out) == (2, "")
+    assert "nope" in ran.err
+    assert len(ran.err.splitlines()) == 1

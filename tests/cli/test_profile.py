@@ -43,9 +43,9 @@ def test_shipped_profiles_are_listed_and_shown(tiptoe: Tiptoe, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("args", "error"),
     [
-        (["profile", "show", "x"], "tiptoe: profile 'x': use one of: general, docs, news, shop, forum"),
+        (["profile", "show", "x"], "tiptoe: profile x: use one of: general, docs, news, shop, forum"),
         (["profile", "try", "mailto:x"], "tiptoe: URL 'mailto:x': cannot be crawled; write it in full"),
-        (["profile", "try", "http://h/", "--profile", "no.toml"], "tiptoe: profile 'no.toml': use one of: general"),
+        (["profile", "try", "http://h/", "--profile", "no.toml"], "tiptoe: profile no.toml: use one of: general"),
         (
             ["profile", "try", "http://h/", "--profile", "bad.toml"],
             "tiptoe: bad.toml: [rest]: weight = 7: use a number",

@@ -108,7 +108,7 @@ def test_it_says_what_is_not_indexed(tiptoe: Tiptoe, site: Site, engine: Engine)
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["nix", "pasta"], "crawl 'nix': does not exist; there are: plain, docs"),
+        (["nix", "pasta"], "crawl nix: does not exist; there are: plain, docs"),
         (["docs", ""], "the words to search for: are missing; write one or more, such as: polite crawler"),
         (["docs", "--", "-pasta"], "'-pasta': only excludes; add a word that pages must have"),
         (["docs", "!!"], "'!!': has no word to search for; letters and digits make words"),

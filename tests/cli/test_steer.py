@@ -34,7 +34,7 @@ def test_a_crawl_through_its_life(tiptoe: Tiptoe, docs: str, engine: Engine) -> 
 @pytest.mark.parametrize("verb", ["start", "pause", "resume", "finish", "report"])
 def test_a_crawl_that_is_not_there(tiptoe: Tiptoe, verb: str) -> None:
     ran = tiptoe("crawl", verb, "nix")
-    assert (ran.code, ran.err) == (2, "tiptoe: crawl 'nix': does not exist; there are: none yet\n")
+    assert (ran.code, ran.err) == (2, "tiptoe: crawl nix: does not exist; there are: none yet\n")
 
 
 def test_no_crawl_yet(tiptoe: Tiptoe) -> None:

@@ -62,6 +62,15 @@ def test_its_content_as_markdown() -> None:
     assert "Bäume" in found.markdown
 
 
+def test_all_that_a_reader_sees() -> None:
+    found = page(
+        "<nav>Läden</nav><main><h1>Buch</h1><p>Ein Buch über Bäume, und ein Satz dazu, der lang genug ist.</p>"
+    )
+    assert "Läden" not in found.text + found.markdown
+    assert found.full_text.startswith("Läden\nBuch\n")
+    assert found.full_markdown.startswith("Läden\n\n# Buch\n")
+
+
 def test_headers_are_found_in_any_case_and_joined() -> None:
     headers = page().headers
     assert headers["x-A"] == "1, 2"

@@ -60,7 +60,7 @@ def test_a_handler_that_the_script_declares_has_no_items_yet(engine: Engine, mon
 
 
 def test_a_profile_that_there_is_not(engine: Engine) -> None:
-    with pytest.raises(tiptoe.InputError, match="profile 'dcos': use one of: general, docs"):
+    with pytest.raises(tiptoe.InputError, match="profile dcos: use one of: general, docs"):
         tiptoe.crawl("http://127.0.0.1/", contact="you@example.org", allow_networks=["127.0.0.0/8"], profile="dcos")
 
 

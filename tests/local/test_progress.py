@@ -51,6 +51,7 @@ def test_what_is_on_the_screen() -> None:
     assert shown == [
         "docs  active  0:01:01",
         "pages   1,234 of 2,000, 2.0/s, end in 0:06:23 (max_pages)",
+        "done    ###################-----------  62%",
         "so far  5.6 MB, over 1,000 queued",
         "failed  12; in the last minute: timeout 3, HTTP 500 1",
         "host    waits for             next",
@@ -104,8 +105,67 @@ def test_the_end_by_the_budget_that_is_reached_first(values: dict[str, Any], rat
     assert progress.until_budget(look(**values), rate) == end
 
 
+@pytest.mark.parametrize(
+    ("values", "share"),
+    [
+        ({"max_pages": 2_468}, 0.5),
+        ({"max_pages": 100}, 1.0),  # pages that were on their way when the budget was reached
+        ({"queued": 1_234 - 1_000, "pages": 1_000 - 1_234 + 468}, 0.5),
+        ({"queued": 7, "is_whole": False}, None),
+        ({}, None),  # more is queued than is counted
+        ({"pages": 0, "queued": 0}, None),
+    ],
+)
+def test_the_share_that_is_done(values: dict[str, Any], share: float | None) -> None:
+    assert progress.share_done(look(**values)) == share
+
+
+def test_the_newest_request_is_shown_and_cut_at_the_edge() -> None:
+    url = "http://a.test/" + "x" * 200
+    (row,) = [row for row in drawn(look(newest=url)) if row.startswith("latest")]
+    assert row.startswith("latest  http://a.test/xxx")
+    assert (len(row) <= 80, row[-1]) == (True, "…")
+    assert "; latest: http://a.test/b" in progress.line(look(newest="http://a.test/b"), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("gap_s", "says"),
+    [(0.5, "its delay of 1 s"), (1.0, "its delay of 1 s"), (1.5, "its address's gap of 1.5 s (TIPTOE_ADDRESS_GAP_S)")],
+)
+def test_the_rule_that_holds_a_host_back_is_named(gap_s: float, says: str) -> None:
+    console = Console(file=io.StringIO(), width=120, height=24, color_system=None)
+    with console.capture() as captured:
+        console.print(progress.screen(look(host()), 1.0, console, gap_s))
+    assert captured.get().splitlines()[-1].startswith(f"a.test  {says}  ")
+
+
+def test_the_rate_is_that_of_the_last_ten_seconds() -> None:
+    now, stream = 0.0, Stream(is_terminal=False)
+    with LiveView(stream=stream, monotonic=lambda: now) as shown:
+        for pages in (0, 0, 0, 50, 100):  # the workers start for twenty seconds
+            shown.show(look(pages=pages))
+            now += progress.PLAIN_EVERY_S
+        now += 1.0
+        shown.show(look(pages=111))
+    said = [line.partition(", over")[0] for line in stream.getvalue().splitlines()]
+    assert said == [f"docs: {it}" for it in ("0 pages (0.0/s)",) * 3] + [
+        "docs: 50 pages (5.0/s)",
+        "docs: 100 pages (5.0/s)",
+        "docs: 111 pages (1.0/s)",
+    ]
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_quiet_view_shows_nothing_and_wants_no_look(is_terminal: bool) -> None:
+    stream = Stream(is_terminal=is_terminal)
+    with LiveView(stream=stream, is_quiet=True) as shown:
+        assert not shown.is_due()
+        shown.show(look(host()))
+    assert stream.getvalue() == ""
+
+
 def test_what_sites_wrote_steers_nothing() -> None:
-    evil = look(host(EVIL, EVIL), failures=((EVIL, 1),), name=EVIL)
+    evil = look(host(EVIL, EVIL), failures=((EVIL, 1),), name=EVIL, newest=EVIL)
     for said in (progress.line(evil, 1.0), "\n".join(drawn(evil))):
         assert "a\N{REPLACEMENT CHARACTER}[2J" in said
         assert steering(said) == []

@@ -8,6 +8,7 @@ from app.parse import markdown
 from tests.examples import examples
 
 URL = "https://site.test/docs/page"
+TEX = "<annotation encoding=application/x-tex>e^{i\\pi}_1*2</annotation>"
 PROSE = "This sentence is long enough to be read as one by whoever counts the letters in it. " * 4
 
 
@@ -35,6 +36,94 @@ PROSE = "This sentence is long enough to be read as one by whoever counts the le
         pytest.param("<p>a<img src=i.png><img src=data:x alt=i>b", "ab", id="pictures without"),
         pytest.param("<nav>n</nav><p>p</p><script>s</script><p hidden>h", "p", id="boilerplate is left out"),
         pytest.param(f"<div>x</div><main><p>{PROSE}</main>", PROSE.strip(), id="the content's element alone"),
+        # Exponents, indices, formulas
+        pytest.param("<p>x<sup>2</sup> H<sub>2</sub>O", "x² H₂O", id="characters for exponents and indices"),
+        pytest.param("<p>1<sup>st</sup> a<sub>ij</sub>", "1<sup>st</sup> a<sub>ij</sub>", id="tags for those without"),
+        pytest.param("<p>a<sup><a href=#fn1>1</a></sup>", "a[1](#fn1)", id="a footnote"),
+        pytest.param(
+            f"<p>a <math><mi>e</mi>{TEX}</math> b", "a $e^{i\\pi}_1*2$ b", id="TeX of a formula, as it stands"
+        ),
+        pytest.param(
+            f"<p>a <span><span><math><mi>e</mi>{TEX}</math></span><span aria-hidden=true>e</span></span>",
+            "a $e^{i\\pi}_1*2$",
+            id="KaTeX",
+        ),
+        pytest.param(f"<p>a<math display=block>{TEX}</math>", "a$$e^{i\\pi}_1*2$$", id="a formula of its own"),
+        # Definitions
+        pytest.param("<dl><dt>a<dd>b<dd><p>c<p>d</dl>", "a\n: b\n: c\n\nd", id="definitions"),
+        pytest.param("<dl><dt>a<dd><pre>x</pre></dl>", "a\n\n```\nx\n```", id="code that defines"),
+        pytest.param("<blockquote><dl><dt>a<dd><a href=#x>b</a></dl>", "> a\n> : [b](#x)", id="definitions in a quote"),
+        # Code
+        pytest.param(
+            "<div class='highlight-python notranslate'><div class=highlight><pre>x <a href=y>z</a>\n</pre></div></div>",
+            "```python\nx z\n```",
+            id="the language of what is around, and no links",
+        ),
+        pytest.param("<div class=highlight-default><pre>x</pre></div>", "```\nx\n```", id="a language that is none"),
+        pytest.param("<pre class='sourceCode haskell'>x</pre>", "```haskell\nx\n```", id="Pandoc"),
+        pytest.param("<pre class='rust rust-example'><code>x</code></pre>", "```rust\nx\n```", id="rustdoc"),
+        pytest.param("<pre data-lang=go>x</pre>", "```go\nx\n```", id="an attribute"),
+        pytest.param(
+            "<table class=x><tr><td class=gutter><pre>1\n2</pre><td><div><pre>a\n b</pre></div></table>",
+            "```\na\n b\n```",
+            id="a column of numbers",
+        ),
+        pytest.param(
+            "<pre><span class=ln>1</span>a\n<i class=lineno>2</i>b</pre>", "```\na\nb\n```", id="numbers within"
+        ),
+        pytest.param("<pre><span>a</span><br><span>b</span></pre>", "```\na\nb\n```", id="lines by elements"),
+        pytest.param("<pre><div>a</div><div>b</div></pre>", "```\na\nb\n```", id="lines as blocks"),
+        # Links and pictures
+        pytest.param("<p>a <a href=#x>b</a> <a href=page#y>c</a>", "a [b](#x) [c](#y)", id="links within the page"),
+        pytest.param("<p>a <a href=other#y>c</a>", "a [c](https://site.test/docs/other#y)", id="and to another"),
+        pytest.param("<h2><a href=#t>T</a></h2><p>p", "## T\n\np", id="a heading that links to itself"),
+        pytest.param(
+            "<p>a<img src=data:x data-src=i.png alt=i>",
+            "a![i](https://site.test/docs/i.png)",
+            id="a picture loaded late",
+        ),
+        pytest.param(
+            "<p>a<img data-srcset='i.png 1x, j.png 2x' alt=i>", "a![i](https://site.test/docs/i.png)", id="by its set"
+        ),
+        pytest.param(
+            "<iframe src=https://a.test/x title=Film></iframe>b", "[Film](https://a.test/x)\n\nb", id="a frame"
+        ),
+        pytest.param("<iframe src=https://a.test/x width=0></iframe>b", "b", id="a frame of no size"),
+        pytest.param(
+            "<video><source src=v.webm></video>b",
+            "[video: https://site.test/docs/v.webm](https://site.test/docs/v.webm)\n\nb",
+            id="a film",
+        ),
+        # Notes
+        pytest.param(
+            "<div class='admonition tip'><p class=admonition-title>Tip</p><p>a</p></div>",
+            "> **Tip**\n>\n> a",
+            id="a note",
+        ),
+        pytest.param(
+            "<div class=note><h3 class=title>Tip</h3><p>a</p></div>", "### Tip\n\na", id="titled by a heading"
+        ),
+        # Escapes
+        pytest.param(
+            r"<p>__doc__ a_b _c *d* 2*3 \*", r"\_\_doc\_\_ a_b \_c \*d\* 2\*3 \\\*", id="emphasis that is none"
+        ),
+        pytest.param("<p>&lt;b> &amp;lt; 1 < 2", "\\<b> \\&lt; 1 < 2", id="tags that are none"),
+        pytest.param("<p>a[0](x) `c`", "a[0\\](x) \\`c\\`", id="links and code that are none"),
+        pytest.param(
+            "<p>\ufdd1b\ufdd2 &#xfdd0;_c_<img src=i alt='x\ufdd1'>",
+            "b \\_c\\_![x](https://site.test/docs/i)",
+            id="our marks in a page",
+        ),
+        # Tables
+        pytest.param("<table><tr><td><pre>a\nb</pre></table>", "```\na\nb\n```", id="a table around code"),
+        pytest.param(
+            "<table><tr><td rowspan=2>a<td>b<tr><td>c<tr><td colspan=2>d</table>",
+            "| a | b |\n| --- | --- |\n|  | c |\n| d | |",
+            id="cells that reach into others",
+        ),
+        pytest.param(
+            "<p>x<div style='display:none' class=tab-panel>b</div>", "x\n\nb", id="what a reader opens is written"
+        ),
         pytest.param("", "", id="nothing"),
         pytest.param("<nav>only this</nav>", "only this", id="nothing but boilerplate"),
         pytest.param("<pre><td><li><nav><a href=x><p>", "", id="what the library panics at"),
@@ -48,6 +137,31 @@ def test_markdown(markup: str, expected: str) -> None:
 
 def test_bytes_are_read_in_their_encoding() -> None:
     assert markdown.of("<p>Grüße".encode("latin-1"), URL, "text/html; charset=iso-8859-1") == "Grüße"
+
+
+def test_all_that_a_reader_sees() -> None:
+    page = f"<nav><a href=/>Home</a></nav><main><p>{PROSE}</main><footer>Legal</footer><p hidden>x<script>y</script>"
+    assert markdown.of(page, URL, whole=True) == f"[Home](https://site.test/)\n\n{PROSE.strip()}\n\nLegal"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "<svg><title>x</title></svg>",
+        "<svg><title>x</title></svg>a",
+        "<math><mi>x</mi></math>",
+        "<form></form>",
+        "<td><pre>1</pre>",
+        "<sup>2</sup>",
+        "<iframe src=x></iframe>",
+        "<div class=admonition><p class=title>x",
+        "<a>¶</a>",
+        "<pre><span class=ln>1</span>",
+    ],
+)
+def test_cuts_of_a_whole_page_take_linear_time(part: str) -> None:
+    """Not timed: what is quadratic takes minutes here, and the run ends."""
+    assert markdown.of("<p>word</p>" + part * ((1 << 20) // len(part)), URL).startswith("word")
 
 
 @pytest.mark.parametrize("part", ["<div>", "<ul><li>", "<table><tr><td>", "<b>", "<blockquote>", "<p>*", "<a href=x>"])

@@ -28,7 +28,7 @@ from app.policy.crawl_spec import check
         ({"budgets": Budgets(max_seconds=math.nan)}, "max_seconds nan: use"),
         (
             {"profile": "docks"},
-            "profile 'docks': use one of: general, docs, news, shop, forum; or the path of a TOML file",
+            "profile docks: use one of: general, docs, news, shop, forum; or the path of a TOML file",
         ),
         ({"profile": "[rest]\nweight = 2"}, "profile: [rest]: weight = 2: use a number from 0 to 1"),
         ({"sitemaps": "some"}, "sitemaps 'some': use one of: none, declared, all"),

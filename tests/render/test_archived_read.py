@@ -1,5 +1,6 @@
 """When what a browser made is the document of its page, and who reads it. With a stand-in for the browser."""
 
+import json
 import re
 from pathlib import Path
 
@@ -121,6 +122,20 @@ def test_an_export_has_the_document_and_the_answer_where_it_is_asked_for(
     assert TEXT[:60] in text
     assert "<div id=root></div>" in text
     assert re.search(r'"rendered_at":"20\d\d-', text)
+
+
+def test_an_export_has_all_that_a_reader_sees_where_it_is_asked_for(
+    archiving: Archiving, keeping: Worker, site: Site, tmp_path: Path
+) -> None:
+    start(keeping, site.url("/"))
+    go(keeping)
+    render(keeping, Stand())
+    out = tmp_path / "pages.jsonl"
+    wish = ExportWish(what="pages", crawl="c", form=None, to=str(out), columns=("text", "markdown"), content="full")
+    export_rows(keeping.engine, archiving.settings, wish, lambda rows: None)
+    (row,) = map(json.loads, out.read_text().splitlines())
+    assert TEXT[:60] in row["text"]
+    assert TEXT[:60] in row["markdown"]
 
 
 def test_a_script_reads_the_document_and_the_answer(archiving: Archiving, keeping: Worker, site: Site) -> None:

@@ -212,6 +212,41 @@ def test_change_is_judged_on_what_the_browser_made(worker: Worker, site: Site) -
         assert (now.changed_at > first.changed_at) is changes
 
 
+def test_a_document_is_no_change_of_its_shell(worker: Worker, site: Site) -> None:
+    """Nor is the shell a change of it, where pages are not rendered any more. Its text is compared with others'."""
+    start(worker, site.url("/"), keep_fresh=True)
+    go(worker)
+    sql(worker.engine, "TRUNCATE near_queue")
+    sql(worker.engine, "UPDATE crawls SET near_duplicates = true")
+    assert render(worker, Stand()) == 1
+    page = f"FROM pages WHERE url = '{site.url('/')}'"
+    (rendered,) = rows(worker, f"SELECT main_text, first_fetched_at, changed_at, rendered_at {page}")
+    assert rendered.rendered_at is not None
+    assert rendered.changed_at == rendered.first_fetched_at
+    assert rows(worker, "SELECT key FROM near_queue") != []
+    sql(worker.engine, "UPDATE crawls SET render = 'never'")
+    site.pages["/"] = shell(["/app.2.js"])
+    sql(worker.engine, "UPDATE urls SET state = 'queued', due_at = NULL")
+    sql(worker.engine, "UPDATE hosts SET next_fetch_at = now()")
+    go(worker)
+    (plain,) = rows(worker, f"SELECT main_text, first_fetched_at, changed_at, rendered_at {page}")
+    assert plain.rendered_at is None
+    assert plain.main_text != rendered.main_text
+    assert plain.changed_at == plain.first_fetched_at
+
+
+def test_a_page_that_no_longer_needs_a_browser_has_changed(worker: Worker, site: Site) -> None:
+    start(worker, site.url("/"), keep_fresh=True)
+    go(worker)
+    assert render(worker, Stand()) == 1
+    site.pages["/"] = html(text="A page that says what it has to say. " * 20)
+    sql(worker.engine, "UPDATE urls SET state = 'queued', due_at = NULL")
+    sql(worker.engine, "UPDATE hosts SET next_fetch_at = now()")
+    go(worker)
+    (page,) = rows(worker, f"SELECT first_fetched_at, changed_at FROM pages WHERE url = '{site.url('/')}'")
+    assert page.changed_at > page.first_fetched_at
+
+
 SINCE: list[tuple[Answer, str]] = [
     # what the URL answers before its turn comes, why it is not opened
     (shell(**{"X-Robots-Tag": "noindex"}), "since then it is kept out of pages: noindex"),

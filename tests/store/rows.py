@@ -110,6 +110,7 @@ def result(admitted: Admission, state: str, **columns: Any) -> Result:
         "score": None,
         "due_s": None,
         "interval_s": None,
+        "reader": None,
         "change_shape": None,
         "change_s": None,
         "etag": None,

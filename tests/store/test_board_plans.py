@@ -31,7 +31,13 @@ FILL = [
        SELECT host, 1, '/' || n, 1, 1, 1, 1, 1, 1 FROM generate_series(1, 2000) AS host, generate_series(1, 10) AS n""",
     """INSERT INTO operator_log (who, face, act, subject)
        SELECT 'anna', 'web', 'host.pause', 'h' || n % 100 FROM generate_series(1, 20000) AS n""",
+    """INSERT INTO pages (host_id, crawl_id, key, url, status, body_sha256, text_sha256, body_bytes, truncated, links,
+                          depth, first_fetched_at, fetched_at, changed_at)
+       SELECT host_id, 1, key, url, 200, '', '', 0, false, 0, 0, now(), now(), now() FROM urls WHERE host_id = 2001""",
 ]
+SOME_HOSTS = db.array_param([*range(700, 700 + N), BIG])
+FROM_BIG = {"after_host": BIG, "after_key": "80", "crawl_id": 1, "n": N}
+FROM_FIRST = {"after_host": 0, "after_key": "", "n": N}
 
 # room, query, values, table, rows of it that may be looked at
 LISTS: list[tuple[str, str, dict[str, Any], str, int]] = [
@@ -46,6 +52,8 @@ LISTS: list[tuple[str, str, dict[str, Any], str, int]] = [
     ("board", "requests_of_host", {"before": END[0], "n": N, "host_id": BIG}, "fetches", 2 * N),
     ("board", "rates", {"from_s": 14, "until_s": 4, "n": 20_000}, "fetches", 20),
     ("board", "errors", {"crawl_id": None, "n": 500}, "fetches", 1_000),
+    ("board", "failing", {"crawl_id": None, "n": 500, "rows": 100}, "fetches", 1_000),
+    ("board", "failing", {"crawl_id": 1, "n": 500, "rows": 100}, "urls", 2 * 500),  # a probe for robots.txt, if any
     ("board", "history", {"crawl_id": None, "within_s": 600, "step_s": 5, "n": 500}, "fetches", 1_000),
     ("board", "visiting", {"n": N}, "visits", 0),
     ("board", "workers", {"n": 500}, "visits", 1_000),
@@ -60,6 +68,12 @@ LISTS: list[tuple[str, str, dict[str, Any], str, int]] = [
         "items",
         N,
     ),
+    ("board", "page_hosts", {**FROM_FIRST, "crawl_id": 1}, "pages", 2 * N + 1),  # a probe, and a count
+    ("board", "page_hosts", {**FROM_FIRST, "crawl_id": 2}, "pages", N + 1),  # of another crawl: none is counted
+    ("board", "page_hosts", FROM_BIG, "pages", N),
+    ("board", "pages", {**FROM_BIG, "hosts": SOME_HOSTS}, "pages", 2 * N),
+    ("board", "pages", {**FROM_BIG, "hosts": SOME_HOSTS}, "urls", N),
+    ("board", "page", {"host_id": BIG, "crawl_id": 1, "key": KEY}, "pages", 1),
     ("board", "urls_read", {"crawl_id": 1, "percent": 2}, "urls", 3_000),  # a random share of 60,000
     ("board", "requests_read", {"crawl_id": 1, "percent": 2, "days": 7}, "fetches", 1_500),
     ("board", "refused_read", {"crawl_id": 1, "percent": 2}, "suppressions", 1_500),
@@ -74,7 +88,7 @@ LISTS: list[tuple[str, str, dict[str, Any], str, int]] = [
 def board(frontier: Engine) -> Engine:
     for statement in FILL:
         sql(frontier, statement)
-    sql(frontier, "ANALYZE suppressions, duplicates, items, url_patterns, operator_log")
+    sql(frontier, "ANALYZE suppressions, duplicates, items, url_patterns, operator_log, pages")
     return frontier
 
 

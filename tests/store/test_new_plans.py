@@ -34,8 +34,8 @@ FILL = [
        FROM generate_series(1, 3) AS host, generate_series(1, :n) AS n,
             LATERAL (SELECT 'http://' || host || '.test/' || n AS url) AS made""",
     """INSERT INTO pages (host_id, crawl_id, key, url, status, main_text, body_sha256, text_sha256, body_bytes,
-                          truncated, links, depth, first_fetched_at, fetched_at, changed_at)
-       SELECT host_id, crawl_id, key, url, 200, url, sha256(key || 'b'), sha256(key || 't'), 1, false, 0, 0, now(),
+                          truncated, links, depth, reader, first_fetched_at, fetched_at, changed_at)
+       SELECT host_id, crawl_id, key, url, 200, url, sha256(key || 'b'), sha256(key || 't'), 1, false, 0, 0, 2, now(),
               now(), now()
        FROM urls""",
     "INSERT INTO near_queue (host_id, crawl_id, key) SELECT host_id, crawl_id, key FROM pages WHERE host_id = 1",
@@ -49,6 +49,7 @@ PAGES = [
         **{at: link[at] for at in ("host_id", "crawl_id", "key")},
         "body_sha256": sha256(link["key"] + b"b").digest(),
         "text_sha256": sha256(link["key"] + b"t").digest(),
+        "reader": 2,
     }
     for link in LINKS
 ]

@@ -32,6 +32,9 @@ def refused(engine: Engine, host_id: int, crawl_id: int, name: str, count: int, 
         "new_lately": 0.0,
         "rendered": 0,
         "gain": 0,
+        "told": 0,
+        "spared": 0,
+        "grown": 0,
     }
     with db.transaction(engine) as tx:
         patterns.keep(tx, [row])

@@ -98,18 +98,18 @@ OVERDUE = "UPDATE hosts SET next_fetch_at = now() - interval '10 min' WHERE name
 def test_an_open_page_says_what_is_wrong_by_itself(
     browser: Browser, crawled: Engine, site: Site, chromium: Chromium
 ) -> None:
-    """Nobody reloads the page on the wall: that all is well must not stand there when it no longer is."""
+    """Nobody reloads the page on the wall: that the machinery is well must not stand there when it no longer is."""
     page = opened(chromium, Seen(), browser.entrance)
     page.goto(f"{browser.url}/")
-    page.get_by_text("All is well.").wait_for()
+    page.get_by_text("The machinery is well.").wait_for()
     sql(crawled, "UPDATE crawls SET state = 'active', ended_because = NULL, finished_at = NULL WHERE name = 'docs'")
     sql(crawled, OVERDUE, name=site.host)
     page.get_by_text("beat: a host has been due for").wait_for()
-    assert not page.get_by_text("All is well.").is_visible()
+    assert not page.get_by_text("The machinery is well.").is_visible()
     sql(
         crawled, "UPDATE crawls SET state = 'finished', ended_because = 'done', finished_at = now() WHERE name = 'docs'"
     )
-    page.get_by_text("All is well.").wait_for()
+    page.get_by_text("The machinery is well.").wait_for()
     page.context.close()
 
 

@@ -187,7 +187,6 @@ WRONG = [
     ("crawl.make", "d", {"seeds": "http://127.0.0.1/", "max_pages": "many"}, "is not a whole number"),
     ("crawl.make", "d", {"seeds": "http://127.0.0.1/", "include": "("}, "include"),
     ("crawl.seeds", "c", {"seeds": "http://10.1.2.3/"}, "is not public"),
-    ("crawl.resume", "c", {}, "is active, not paused"),
     ("crawl.retry_failed", "c", {}, "no URL of it was given up"),
     ("host.pause", "nope.test", {}, "no crawl has met it"),
     ("host.slow", "nope.test", {"delay": "-1"}, "use 0 to"),

@@ -2,6 +2,7 @@
 
 import re
 import threading
+from datetime import UTC, datetime
 from html import unescape
 from html.parser import HTMLParser
 
@@ -9,6 +10,9 @@ import pytest
 from sqlalchemy import Connection, Engine, event
 from starlette.routing import Route
 
+from app.admin.captures import CapturePage
+from app.model import Archived, Capture, CaptureKind
+from app.web.pages.capture import CapturePart, file_name
 from app.web.routes import routes
 from tests.crawl.web import Site
 from tests.store.rows import sql
@@ -38,6 +42,16 @@ PAGES = [
     ("/url/capture?u={app}&plain=1", "There is none without its scripts"),
     ("/url/diff?u={app}", "All the scripts of this page wrote"),
     ("/url/diff?u={app}&plain=1", "Both say the same"),
+    ("/url/capture?u={app}&as=markdown", "# Made"),
+    ("/url/capture?u={app}&as=source", "&lt;!doctype html&gt;"),
+    ("/url/download?u={app}&as=source", "<!doctype html>"),
+    ("/pages", "Pages of"),
+    ("/pages?crawl=docs", "&lt;script&gt;alert(1)&lt;/script&gt;"),
+    ("/pages?crawl=docs&find=/B", ">B</a>"),
+    ("/pages?crawl=docs&kind=gone", "No page matches"),
+    ("/pages?crawl=shells&kind=made+by+a+browser", ">Made</a>"),
+    ("/page?u={url}a&crawl=docs", "A lantern in the orchard."),
+    ("/page?u={app}&crawl=shells", "/url/download?u="),
     ("/live", "Visits that run"),
     ("/errors", "HTTP 500"),
     ("/errors?crawl=docs", "/broken"),
@@ -134,6 +148,17 @@ WRONG = [
     ("/url/diff?u=http://nope.test/", 400, "no crawl knows the host"),
     ("/url/capture?u=http://nope.test/", 400, "no crawl knows the host"),
     ("/url/capture?u={app}&at=999999", 400, "is not a capture of this URL"),
+    ("/url/capture?u={app}&as=x", 400, "there are: text, markdown, source"),
+    ("/url/download?u={app}&as=x", 400, "there are: text, markdown, source"),
+    ("/url/download?u=http://nope.test/", 400, "no crawl knows the host"),
+    ("/page?u=http://nope.test/&crawl=docs", 400, "no crawl knows the host"),
+    ("/page?u={app}nowhere&crawl=shells", 400, "neither a text nor a capture"),
+    ("/page?u={app}&crawl=nope", 400, "does not exist"),
+    ("/pages?crawl=nope", 400, "does not exist"),
+    ("/pages?crawl=docs&kind=x", 400, "there are:"),
+    ("/pages?crawl=docs&after=x", 400, "begin at its first page"),
+    ("/pages?crawl=docs&after=1|zz", 400, "begin at its first page"),
+    ("/pages?crawl=docs&find=%00&language=%27", 200, "No page matches"),
     ("/act/nothing", 400, "is not an act"),
     ("/act/crawl.edit?subject=nope", 400, "does not exist"),
     ("/search?crawl=docs&q=%22", 200, "has no word to search for"),
@@ -189,6 +214,51 @@ def test_a_capture_leads_from_the_document_to_its_answer_and_back(browser: Brows
     (again, is_document, _), (_, is_answer, _) = choice.findall(shown)
     assert (again, bool(is_document), bool(is_answer)) == (document, False, True)
     assert document in browser.get(f"/url?u={app_site.url('/')}").text, "the list of captures leads there"
+
+
+# part, type of the file's end, how it begins
+@pytest.mark.parametrize(
+    ("part", "ending", "begins"),
+    [("source", ".html", "<!doctype html>"), ("text", ".txt", "Made"), ("markdown", ".md", "# Made")],
+)
+def test_a_part_of_a_capture_is_saved_and_never_opened(
+    browser: Browser, app_site: Site, part: str, ending: str, begins: str
+) -> None:
+    """A document of a site that a browser opened under our name could do what its viewer may do."""
+    answer = browser.get(f"/url/download?u={app_site.url('/')}&as={part}")
+    assert re.fullmatch(rf'attachment; filename="[A-Za-z0-9_-]+\{ending}"', answer.headers["content-disposition"])
+    assert answer.headers["content-type"] == "application/octet-stream"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["content-security-policy"].split(";")[0] == "sandbox"
+    assert answer.text.startswith(begins)
+
+
+# URL of a capture, the name of the file
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("http://h.test/", "h-test.html"),
+        ("http://h.test/a/%2e%2e/b.html?x=%22", "h-test-a-2e-2e-b-html.html"),
+        ('http://h.test/";%0d%0ax: y\r\nz', "h-test-0d-0ax-yz.html"),
+        ("http://h.test/" + "a" * 300, "h-test-" + "a" * 93 + ".html"),
+        ("http://h.test/\u202egpj.exe\u00e9", "h-test-gpj-exe.html"),
+    ],
+)
+def test_a_saved_file_is_named_of_harmless_characters(url: str, name: str) -> None:
+    answer = Archived(status=200, reason="", headers=[("Content-Type", "text/html")], body=b"<p>x", truncated=False)
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    shown = Capture(1, 1, 1, b"", url, at, CaptureKind.PAGE, 200, None, None, None, None, None, 0, False, 1, 0, 1, None)
+    found = CapturePage(crawl="docs", capture=shown, captures=[shown], answer=answer)
+    assert file_name(found, CapturePart.SOURCE) == name
+
+
+def test_a_capture_that_is_markup_is_shown_as_text(browser: Browser, app_site: Site) -> None:
+    """Source, Markdown and text alike: what stands between the marks of `pre` has no tag of its own."""
+    for part in ("source", "markdown", "text"):
+        shown = browser.get(f"/url/capture?u={app_site.url('/')}&as={part}").text
+        inner = shown.partition(f'<pre data-is="{part}"')[2].partition(">")[2].partition("</pre>")[0]
+        assert inner
+        assert "<" not in inner
 
 
 def test_the_fleet_is_read_in_one_transaction(crawled: Engine, browser: Browser) -> None:

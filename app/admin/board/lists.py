@@ -1,13 +1,15 @@
-"""Lists of the dashboard, by key: requests, traps, duplicates, items, refused links, orders."""
+"""Lists of the dashboard, by key: pages, requests, traps, duplicates, items, refused links, orders."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 from sqlalchemy import Engine
 
 from app.admin.board.host_list import key_of, no_place, number, place
 from app.admin.crawls import find
+from app.admin.failing import Failures, failures
 from app.admin.hosts import known
 from app.store import board, db, operator_log
 from app.store.board import END, Row
@@ -17,6 +19,15 @@ PAGE = 50
 SLICE = 1_000
 LINKS_SLICE = 10_000  # of refused links: most are of one reason, and a rare one is looked for
 SEPARATOR = "|"
+KEY_END = "ff" * 32  # behind every key of a host
+
+
+class PageKind(StrEnum):
+    """Pages that a list may be limited to."""
+
+    CHANGED = "changed since they were first fetched"
+    RENDERED = "made by a browser"
+    GONE = "gone"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +59,55 @@ def errors(engine: Engine, crawl: str | None) -> Sequence[Row]:
     crawl_id = None if crawl is None else find(engine, crawl).id
     with db.transaction(engine) as tx:
         return board.errors(tx, crawl_id=crawl_id)
+
+
+def failing(engine: Engine, crawl: str | None) -> Failures:
+    """Failures of the last day by host, among the newest requests. Raises InputError."""
+    crawl_id = None if crawl is None else find(engine, crawl).id
+    with db.transaction(engine) as tx:
+        return failures(tx, crawl_id)
+
+
+def pages(
+    engine: Engine,
+    crawl: str,
+    *,
+    find_text: str | None = None,
+    language: str | None = None,
+    kind: PageKind | None = None,
+    after: str = "",
+) -> Lot:
+    """Pages of a crawl whose texts are stored, by host and key: those that match, in the next slice.
+
+    find_text: part of the URL or title;   language: a tag, or its first part. Raises InputError.
+    """
+    crawl_id = find(engine, crawl).id
+    host, key = _parts(after, 2) if after else ("0", "")
+    is_filtered = bool(find_text or language or kind)
+    n = SLICE if is_filtered else PAGE + 1
+    with db.transaction(engine) as tx:
+        found, last_host = board.pages(tx, crawl_id=crawl_id, after=(number(host), _hex(key)), n=n)
+    wanted = [row for row in found if _is_wanted(row, find_text, language, kind)]
+    last = None
+    if last_host is not None:
+        last = found[-1] if len(found) == n else {"host_id": last_host, "key": KEY_END}
+    return _lot(wanted, ("host_id", "key"), last=last)
+
+
+def _is_wanted(row: Row, find_text: str | None, language: str | None, kind: PageKind | None) -> bool:
+    tag = (row["language"] or "").lower()
+    is_of_kind = {
+        None: True,
+        PageKind.CHANGED: row["changed_at"] is not None,
+        PageKind.RENDERED: row["rendered_at"] is not None,
+        PageKind.GONE: row["gone_at"] is not None,
+    }
+    said = f"{row['url']}\n{row['title'] or ''}".lower()
+    return (
+        is_of_kind[kind]
+        and (not language or language.lower() in {tag, tag.partition("-")[0]})
+        and (not find_text or find_text.lower() in said)
+    )
 
 
 def traps(engine: Engine, *, after: str = "") -> Lot:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection, Engine
 
 from app.admin.board.phase import Phase, Progress, phase_of
+from app.admin.failing import NOTHING_FAILED, Failures, failures
 from app.admin.live import Round
 from app.config import Settings
 from app.model import CrawlEnding
@@ -55,7 +56,7 @@ class CrawlNow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulsation:
-    """A moment of the fleet. waits: because, hosts; requests: the newest."""
+    """A moment of the fleet. waits: because, hosts; requests: the newest; failures: of the last day."""
 
     at: float
     crawls: Sequence[CrawlNow]
@@ -65,6 +66,7 @@ class Pulsation:
     offers: int
     requests: Sequence[Row]
     stopped: str | None
+    failures: Failures = NOTHING_FAILED
 
     def summed(self, rate: str) -> float:
         return float(sum(getattr(crawl, rate) for crawl in self.crawls))
@@ -93,12 +95,16 @@ class PulseWatch:
     _rounds: dict[int, Round] = field(default_factory=dict)
     _waits: tuple[Sequence[Row], float] = ((), 100.0)
     _waits_at: float = float("-inf")
+    _failures: Failures = NOTHING_FAILED
+    _failures_at: float = float("-inf")
+    _left: dict[int, int] = field(default_factory=dict)
     _next: dict[int, NextHosts] = field(default_factory=dict)
 
     def look(self) -> Pulsation:
         """Read the fleet as it is now. Raises ServiceError."""
         with self._lock, db.transaction(self.engine) as tx:
             self._ask_what_hosts_wait_for(tx)
+            self._ask_what_fails(tx)
             lines = board.crawls(tx, CRAWLS)
             rates = {rate.crawl_id: rate for rate in board.rates(tx, from_s=LATE_S + WINDOW_S, until_s=LATE_S)}
             running = len(board.visiting(tx, 1_000))
@@ -112,6 +118,7 @@ class PulseWatch:
                 offers=sum(hosts.offers_outstanding(tx).values()),
                 requests=board.requests(tx, n=RECENT),
                 stopped=stopped,
+                failures=self._failures,
             )
 
     def look_at(self, crawl_id: int) -> CrawlNow:
@@ -138,13 +145,19 @@ class PulseWatch:
             self._waits = hosts.waits(tx, most=WAITS_MOST)
             self._waits_at = time.monotonic()
 
+    def _ask_what_fails(self, tx: Connection) -> None:
+        """Ask again for what hardly changes from look to look."""
+        if time.monotonic() - self._failures_at >= WAITS_EVERY_S:
+            self._failures, self._left = failures(tx), {}
+            self._failures_at = time.monotonic()
+
     def _is_count_old(self) -> bool:
         return time.monotonic() - self._waits_at >= WAITS_EVERY_S
 
     def _crawl(self, tx: Connection, line: CrawlLine, rate: Rate, running: int, stopped: str | None) -> CrawlNow:
         got, is_whole = self._got(tx, line)
         is_active = line.state == "active"
-        queued = urls.queued_some(tx, crawl_id=line.id, most=QUEUED_MOST) if line.state != "finished" else 0
+        queued = self._queued(tx, line)
         coming = self._coming(tx, line.id) if is_active and queued and not rate.requests else NextHosts(asked_at=0)
         now = Progress(
             state=line.state,
@@ -173,6 +186,14 @@ class PulseWatch:
             bytes_s=rate.bytes / WINDOW_S,
             left_s=left_s(line, got["pages"], queued, rate.pages / WINDOW_S) if is_active else None,
         )
+
+    def _queued(self, tx: Connection, line: CrawlLine) -> int:
+        """URLs queued. A finished crawl may have left some, and keeps them: they are counted now and then."""
+        if line.state != "finished":
+            return urls.queued_some(tx, crawl_id=line.id, most=QUEUED_MOST)
+        if line.id not in self._left:
+            self._left[line.id] = urls.queued_some(tx, crawl_id=line.id, most=QUEUED_MOST)
+        return self._left[line.id]
 
     def _coming(self, tx: Connection, crawl_id: int) -> NextHosts:
         """Ask what a quiet crawl's next hosts wait for, now and then."""
@@ -221,14 +242,17 @@ def left_s(line: CrawlLine, pages: int, queued: int, pages_s: float) -> float | 
 
 
 def history(engine: Engine, crawl_id: int | None) -> Sequence[Step]:
-    """The last minutes in steps, as far as the newest requests of the log reach; those without a request are 0."""
+    """The last minutes in steps, as far as the newest requests of the log reach; those without a request are 0.
+
+    A step that has not ended yet is none: half of one would look like half the rate.
+    """
     with db.transaction(engine) as tx:
         found = board.history(tx, crawl_id=crawl_id, within_s=HISTORY_S, step_s=STEP_S)
     known = {step.at: step for step in found[1:]}  # the first step may be cut
     if not known:
         return []
-    now = int(time.time() - LATE_S) // STEP_S * STEP_S
-    return [known.get(at, Step(at, 0, 0, 0)) for at in range(min(known), max(now, max(known)) + 1, STEP_S)]
+    until = int(time.time() - LATE_S) // STEP_S * STEP_S
+    return [known.get(at, Step(at, 0, 0, 0)) for at in range(min(known), until, STEP_S)]
 
 
 def _still(line: CrawlLine, pages: int) -> Phase:

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Engine
 
 from app.admin import rendering
 from app.admin.crawls import find
+from app.admin.failing import failures, findings
 from app.admin.rendering import CrawlRenderings
 from app.admin.report import why_nothing
 from app.policy.focus.verdict import Measured, verdict
@@ -90,7 +91,7 @@ def tally(engine: Engine, name: str, *, exactly: bool = False, blocks: int = BLO
             reasons=_reasons(tx, crawl.id, percents["suppressions"]),
             freshness=_freshness(tx, crawl.id, percents["urls"]),
             days=days,
-            verdict=verdict(days, crawl.name),
+            verdict=verdict(days, crawl.name, findings(failures(tx, crawl.id))),
             duplicates=pages.duplicate_kinds(tx, crawl.id) if is_whole["duplicates"] else {},
             rendering=rendering.of_crawl(tx, crawl.id, crawl.render) if is_whole["renders"] else None,
             sitemaps=sitemaps.of_crawl(tx, crawl_id=crawl.id, n=MOST_SITEMAPS) if is_whole["sitemaps"] else (),

@@ -1,6 +1,6 @@
-"""Fetches the columns of pages that are made from their archived bodies: html, plain_html and markdown.
+"""Fetches the columns of pages that are made from their archived bodies: html, plain_html, markdown, and the full text.
 
-html and markdown are of what a browser made, where it did; plain_html is of the site's answer.
+All but plain_html are of what a browser made, where it did; plain_html is of the site's answer.
 """
 
 from collections.abc import Sequence
@@ -15,6 +15,7 @@ from app.errors import ArchiveMissing, InputError
 from app.extras import to_install
 from app.model import Archived, Capture
 from app.parse import charset
+from app.parse.html.html import full_text
 from app.store import db, export
 from app.store.crawls import Crawl
 from app.store.export import ExportBatch
@@ -22,6 +23,7 @@ from app.store.export import ExportBatch
 HTML: Final = "html"
 PLAIN_HTML: Final = "plain_html"
 MARKDOWN: Final = "markdown"
+TEXT: Final = "text"  # where it is wanted in full: the main text is in the database
 
 
 def check(columns: Sequence[ExportColumn]) -> None:
@@ -40,13 +42,19 @@ def can_make_markdown() -> bool:
 
 
 class Bodies:
-    """Reads the bodies of a crawl's pages for an export.   missing: how many were not in the archive"""
+    """Reads the bodies of a crawl's pages for an export.   missing: how many were not in the archive
 
-    def __init__(self, engine: Engine, settings: Settings, crawl: Crawl, columns: Sequence[ExportColumn]) -> None:
+    whole  text and markdown are all that a reader of the page sees
+    """
+
+    def __init__(
+        self, engine: Engine, settings: Settings, crawl: Crawl, columns: Sequence[ExportColumn], *, whole: bool
+    ) -> None:
         self._engine = engine
         self._crawl_id = crawl.id
         self._archive = Archive(engine, settings)
-        self.wanted = {HTML, PLAIN_HTML, MARKDOWN} & {column.name for column in columns}
+        self._whole = whole
+        self.wanted = {HTML, PLAIN_HTML, MARKDOWN, *([TEXT] if whole else [])} & {column.name for column in columns}
         self.missing = 0
 
     def furnish(self, batch: ExportBatch) -> dict[str, list[Any]]:
@@ -58,7 +66,7 @@ class Bodies:
         for place in places:
             found = self._read(captures.get(place))
             for name in self.wanted - {PLAIN_HTML}:
-                made[name].append(None if found is None else _of_body(name, *found))
+                made[name].append(None if found is None else _of_body(name, *found, whole=self._whole))
             if PLAIN_HTML in self.wanted:
                 made[PLAIN_HTML].append(None if found is None else self._plain(*found))
         return made
@@ -71,7 +79,7 @@ class Bodies:
             except ArchiveMissing:
                 self.missing += 1
                 return None
-        return _of_body(HTML, capture, answer)
+        return charset.decode(answer.body, capture.content_type)[0]
 
     def _read(self, capture: Capture | None) -> tuple[Capture, Archived] | None:
         if capture is not None:
@@ -83,9 +91,11 @@ class Bodies:
         return None
 
 
-def _of_body(name: str, capture: Capture, answer: Archived) -> str:
+def _of_body(name: str, capture: Capture, answer: Archived, *, whole: bool) -> str:
     if name == HTML:
         return charset.decode(answer.body, capture.content_type)[0]
+    if name == TEXT:
+        return full_text(answer.body, capture.content_type)
     from app.parse import markdown
 
-    return markdown.of(answer.body, answer.at or capture.url, capture.content_type)
+    return markdown.of(answer.body, answer.at or capture.url, capture.content_type, whole=whole)

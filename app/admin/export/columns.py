@@ -25,6 +25,8 @@ class ColumnType(StrEnum):
     REAL = "real"
     BOOLEAN = "boolean"
     TIME = "time"  # with its zone, UTC
+    DATE = "date"
+    NUMERIC = "numeric"  # exact
     JSON = "json"
 
 
@@ -76,15 +78,22 @@ def kind_of(word: str) -> ExportKind:
     return ExportKind(word)
 
 
-def choose(kind: ExportKind, names: Sequence[str] = (), *, usually: Sequence[str] = ()) -> tuple[ExportColumn, ...]:
+def choose(
+    kind: ExportKind,
+    names: Sequence[str] = (),
+    *,
+    usually: Sequence[str] = (),
+    among: Sequence[ExportColumn] | None = None,
+) -> tuple[ExportColumn, ...]:
     """The columns of these names, in their order; those that need not be asked for where none is named.
 
     A name with a + in front is added to these.   usually: further ones that need not be asked for
+    among: the columns that there are; None: those of the kind
     Raises InputError for a name that is no column, or comes twice.
     """
-    known = {column.name: column for column in COLUMNS[kind]}
+    known = {column.name: column for column in among or COLUMNS[kind]}
     added = [name[1:] for name in names if name.startswith("+")]
-    usual = [c.name for c in COLUMNS[kind] if not c.asked or (c.name in usually and c.name not in added)]
+    usual = [c.name for c in known.values() if not c.asked or (c.name in usually and c.name not in added)]
     named = [name for name in names if not name.startswith("+")]
     wanted = (named or usual) + added
     for place, name in enumerate(wanted):

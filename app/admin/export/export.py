@@ -29,6 +29,7 @@ class Exported:
     next_since  for the next increment
     is_resumed  an interrupted export was gone on with
     missing     pages of this run whose body was wanted and is not in the archive
+    unfit       values of items, in this run, that did not fit the type of their column
     """
 
     place: str
@@ -37,6 +38,7 @@ class Exported:
     next_since: datetime
     is_resumed: bool
     missing: int
+    unfit: int
 
 
 def export_rows(engine: Engine, settings: Settings, wish: ExportWish, tell: Tell = lambda rows: None) -> Exported:
@@ -46,7 +48,7 @@ def export_rows(engine: Engine, settings: Settings, wish: ExportWish, tell: Tell
         before = progress.recall(place, found.signature) if name is None else None
         state = before or _fresh(found)
         since = found.where["since"] if state.since is None else datetime.fromisoformat(state.since)
-        bodies = Bodies(engine, settings, found.crawl, found.columns)
+        bodies = Bodies(engine, settings, found.crawl, found.columns, whole=found.whole)
         rows = ExportRows(
             engine=engine,
             kind=found.kind,
@@ -54,7 +56,7 @@ def export_rows(engine: Engine, settings: Settings, wish: ExportWish, tell: Tell
             columns=found.columns,
             where={**found.where, "since": since},
             after=state.after,
-            furnish=bodies.furnish if bodies.wanted else None,
+            furnish=found.flat.furnish if found.flat else bodies.furnish if bodies.wanted else None,
         )
         if found.form is ExportFormat.MARKDOWN:
             _write_pages(place, state, rows, tell)
@@ -69,6 +71,7 @@ def export_rows(engine: Engine, settings: Settings, wish: ExportWish, tell: Tell
         next_since=datetime.fromisoformat(state.next_since),
         is_resumed=before is not None,
         missing=bodies.missing,
+        unfit=found.flat.unfit if found.flat else 0,
     )
 
 

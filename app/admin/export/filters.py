@@ -66,6 +66,7 @@ FILTERS: Final[Mapping[ExportKind, tuple[ExportFilter, ...]]] = {
         ExportFilter("language", "=", "language", _lower),
         ExportFilter("state", "=", "state", _one_of(PageState)),
         ExportFilter("type", "=", "type", _lower),
+        ExportFilter("duplicate", "=", "duplicate", _flag),
         _HOST,
         _URL,
     ),

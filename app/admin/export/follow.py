@@ -69,7 +69,7 @@ class PageFollower:
         self.written = {url: at for url, at in self.written.items() if at >= now - 2 * plan.OVERLAP}
 
     def _rows(self, chosen: tuple[ExportColumn, ...], since: datetime | None) -> ExportRows:
-        made = Bodies(self.engine, self.settings, self.crawl, chosen)
+        made = Bodies(self.engine, self.settings, self.crawl, chosen, whole=False)
         where = {**filters.parse(ExportKind.PAGES, ()), "with_text": True, "with_duplicates": False, "since": since}
         return ExportRows(
             engine=self.engine,

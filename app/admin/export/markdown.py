@@ -56,7 +56,7 @@ def file_name(url: str, key: str) -> str:
     parts = urlsplit(url)
     *folders, last = parts.path.split("/")[1:] or [""]
     place = "/".join([_host(parts), *map(_folder, folders[:MOST_FOLDERS])])
-    if not parts.query and len(folders) <= MOST_FOLDERS and last != "index":
+    if "?" not in url and len(folders) <= MOST_FOLDERS and last != "index":
         if not last:
             return f"{place}/index.md"
         if _is_plain(last):

@@ -95,6 +95,8 @@ def _types() -> dict[ColumnType, "DataType"]:
         ColumnType.REAL: DataType.float64(),
         ColumnType.BOOLEAN: DataType.bool(),
         ColumnType.TIME: DataType.timestamp("us", tz="UTC"),
+        ColumnType.DATE: DataType.date32(),
+        ColumnType.NUMERIC: DataType.decimal128(38, 9),
     }
 
 
@@ -106,6 +108,11 @@ def _array(type_: ColumnType, values: Sequence[Any]) -> "Array":
         case ColumnType.TIME:
             micros = [None if value is None else (value - EPOCH) // MICROSECOND for value in values]
             return Array(micros, type=DataType.int64()).cast(types[type_])
+        case ColumnType.DATE:
+            days = [None if value is None else (value - EPOCH.date()).days for value in values]
+            return Array(days, type=DataType.int32()).cast(types[type_])
+        case ColumnType.NUMERIC:  # as text
+            return Array(values, type=DataType.utf8()).cast(types[type_])
         case ColumnType.JSON:
             return Array([None if value is None else json.dumps(value) for value in values], type=types[type_])
         case _:

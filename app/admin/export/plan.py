@@ -8,8 +8,9 @@ from typing import Any, Final
 from sqlalchemy import Engine
 
 from app.admin import crawls
-from app.admin.export import bodies, columns, filters, formats, markdown
+from app.admin.export import bodies, columns, fields, filters, formats, markdown
 from app.admin.export.columns import ExportColumn, ExportKind
+from app.admin.export.fields import ItemFields
 from app.admin.export.formats import ExportFormat
 from app.errors import InputError, Unwritable
 from app.policy.moment import is_ago, moment
@@ -17,6 +18,7 @@ from app.store import db, export, links, server
 from app.store.crawls import Crawl
 
 PART_ROWS: Final = 250_000
+CONTENTS: Final = ("main", "full")
 # Rows are stamped before their transaction commits: the next increment begins so much earlier, and repeats a few.
 OVERLAP: Final = timedelta(minutes=10)
 
@@ -33,6 +35,7 @@ class ExportWish:
     since      rows from then on: pages by when they were fetched last; a text is read by `app.policy.moment`
     part_rows  rows of a part, in a folder
     spreadsheet  CSV gets a ' before cells that a spreadsheet would run as a formula
+    content    main or full: how much of a page text and markdown are
     """
 
     what: str
@@ -44,22 +47,29 @@ class ExportWish:
     since: datetime | str | None = None
     part_rows: int = PART_ROWS
     spreadsheet: bool = False
+    content: str = "main"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportPlan:
-    """A wish that was checked.   endings: that a single file may have; none: there is a file for each page"""
+    """A wish that was checked.
+
+    endings  that a single file may have; none: there is a file for each page
+    flat     the fields of items as columns; None: an item is one column
+    """
 
     kind: ExportKind
     form: ExportFormat
     endings: tuple[str, ...]
     crawl: Crawl
     columns: tuple[ExportColumn, ...]
+    flat: ItemFields | None
     where: dict[str, Any]
     signature: dict[str, Any]
     part_rows: int
     spreadsheet: bool
     next_since: str
+    whole: bool = False
 
     @property
     def ending(self) -> str | None:
@@ -76,20 +86,23 @@ def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
         raise InputError("--spreadsheet", f"is for csv, and this is {form}; add --format csv")
     if wish.part_rows < 1:
         raise InputError(f"--part-rows {wish.part_rows}", "is not a number of rows; use 1 or more")
-    chosen = columns.choose(
-        kind,
-        wish.columns or (markdown.FRONT if form is ExportFormat.MARKDOWN else ()),
-        usually=texts() if kind is ExportKind.PAGES and form is ExportFormat.JSONL else (),
-    )
-    if form is ExportFormat.MARKDOWN:
-        chosen = columns.with_all(kind, chosen, markdown.NEEDED)
-    else:
+    if wish.content not in CONTENTS:
+        raise InputError(f"--content {wish.content}", f"is not one of {', '.join(CONTENTS)}; choose one")
+    if form is not ExportFormat.MARKDOWN:
         formats.writer(form)
-    bodies.check(chosen)
     given = filters.parse(kind, wish.where)
-    names = {column.name for column in chosen}
-    flags = {"with_text": "text" in names, "with_duplicates": "duplicate_of" in names}
     crawl = crawls.find(engine, wish.crawl)
+    flat = None
+    if kind is ExportKind.ITEMS:
+        with db.transaction(engine) as tx:
+            flat = fields.of_crawl(tx, crawl.id, given["handler"], is_typed=form is ExportFormat.PARQUET)
+    chosen = _columns(wish, kind, form, flat)
+    bodies.check(chosen)
+    names = {column.name for column in chosen}
+    whole = wish.content == "full"
+    if whole and not {"text", "markdown"} & names:
+        raise InputError("--content full", "is of the columns text and markdown; add --columns +text")
+    flags = {"with_text": "text" in names, "with_duplicates": "duplicate_of" in names}
     if kind is ExportKind.LINKS:
         _check_keeps_links(engine, crawl)
     with db.transaction(engine) as tx:
@@ -102,6 +115,7 @@ def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
         endings=formats.endings(form, is_chosen=wish.form is not None),
         crawl=crawl,
         columns=chosen,
+        flat=flat.only(chosen) if flat else None,
         where={**given, **flags, "since": since},
         signature={
             "what": kind,
@@ -111,11 +125,24 @@ def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
             "where": sorted(wish.where),
             "since": _signed(wish.since, since),
             **({"spreadsheet": True} if wish.spreadsheet else {}),
+            **({"content": wish.content} if whole else {}),
         },
         part_rows=wish.part_rows,
         spreadsheet=wish.spreadsheet,
+        whole=whole,
         next_since=(now - OVERLAP).isoformat(timespec="seconds"),
     )
+
+
+def _columns(
+    wish: ExportWish, kind: ExportKind, form: ExportFormat, flat: ItemFields | None
+) -> tuple[ExportColumn, ...]:
+    """The columns that are asked for, or the usual ones. Raises InputError."""
+    if form is ExportFormat.MARKDOWN:
+        chosen = columns.choose(kind, wish.columns or markdown.FRONT)
+        return columns.with_all(kind, chosen, markdown.NEEDED)
+    usually = texts() if kind is ExportKind.PAGES and form is ExportFormat.JSONL else ()
+    return columns.choose(kind, wish.columns, usually=usually, among=flat.columns if flat else None)
 
 
 def texts() -> tuple[str, ...]:

@@ -17,7 +17,6 @@ MOST_BODIES: Final = 50  # of a batch whose rows hold bodies
 MOST_PAGES: Final = 200  # of a batch of links, each with some fifty
 _HEAVY: Final = {
     "text": MOST_TEXTS,
-    "item": MOST_TEXTS,
     "html": MOST_BODIES,
     "plain_html": MOST_BODIES,
     "markdown": MOST_BODIES,
@@ -58,6 +57,8 @@ class ExportRows:
         at_once = min(_HEAVY.get(column.name, MOST_ROWS) for column in self.columns)
         if self.kind is ExportKind.LINKS:
             at_once = MOST_PAGES
+        elif self.kind is ExportKind.ITEMS:
+            at_once = MOST_TEXTS
         while not self.is_done and (left is None or left > 0):
             n = at_once if left is None else min(at_once, left)
             with db.transaction(self.engine) as tx:

@@ -8,6 +8,7 @@ ever deeper folders is one. The same bytes on another host are a mirror: noted, 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
+from typing import TypeVar
 
 from sqlalchemy import Connection
 
@@ -15,9 +16,11 @@ from app.crawl.state.batch import Batch
 from app.policy.lifecycle import UrlEvent, UrlState, url_after
 from app.store import pages
 from app.store.pages import CopiedPage, PageRow, Where
+from app.store.reread import Renewed
 from app.store.url_rows import Result
 
 NO_TEXT = sha256(b"").digest()
+_Row = TypeVar("_Row", PageRow, Renewed)
 
 
 def note(batches: Sequence[Batch], tx: Connection) -> set[Where]:
@@ -50,6 +53,15 @@ def note(batches: Sequence[Batch], tx: Connection) -> set[Where]:
     return {where for where, of_url in here.items() if _folder(rows[where]["url"]).startswith(_folder(of_url))}
 
 
+def note_texts(tx: Connection, rows: Sequence[Renewed]) -> None:
+    """Note pages whose text was read again, and is another's now. Their hosts are locked."""
+    worded = {(row["host_id"], row["crawl_id"], row["key"]): row for row in rows if row["text_sha256"] != NO_TEXT}
+    worded = {where: worded[where] for where in worded.keys() - pages.noted_duplicates(tx, worded)}
+    if worded:
+        _, stored = pages.originals(tx, list(worded.values()))
+        pages.note_duplicates(tx, list(_notes(worded, _within(worded, _text) | stored, "text")))
+
+
 def _noted_before(batches: Sequence[Batch], tx: Connection, rows: Mapping[Where, PageRow]) -> set[Where]:
     """Those that are noted as duplicates from an earlier round."""
     if not any(fetch["reason"] == "recrawl" for batch in batches for fetch in batch.fetches):
@@ -57,7 +69,7 @@ def _noted_before(batches: Sequence[Batch], tx: Connection, rows: Mapping[Where,
     return pages.noted_duplicates(tx, rows)
 
 
-def _within(rows: Mapping[Where, PageRow], digest: Callable[[PageRow], bytes]) -> dict[Where, CopiedPage]:
+def _within(rows: Mapping[Where, _Row], digest: Callable[[_Row], bytes]) -> dict[Where, CopiedPage]:
     """Duplicates among the batches themselves: of the first that has the same."""
     first: dict[tuple[int, bytes], CopiedPage] = {}
     same: dict[Where, CopiedPage] = {}
@@ -68,9 +80,7 @@ def _within(rows: Mapping[Where, PageRow], digest: Callable[[PageRow], bytes]) -
     return same
 
 
-def _notes(
-    rows: Mapping[Where, PageRow], same: Mapping[Where, CopiedPage], kind: str
-) -> Iterable[Mapping[str, object]]:
+def _notes(rows: Mapping[Where, _Row], same: Mapping[Where, CopiedPage], kind: str) -> Iterable[Mapping[str, object]]:
     return [
         {
             "host_id": where[0],
@@ -102,5 +112,5 @@ def _body(row: PageRow) -> bytes:
     return row["body_sha256"]
 
 
-def _text(row: PageRow) -> bytes:
+def _text(row: PageRow | Renewed) -> bytes:
     return row["text_sha256"]

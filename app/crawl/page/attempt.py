@@ -7,6 +7,7 @@ from app.crawl.page.preferences import Wishes
 from app.crawl.state.batch import Batch
 from app.crawl.state.picked import Picked
 from app.model import Cause, Header, Outcome, Reply, Request, RequestKind, Url
+from app.parse.html.html import READER
 from app.policy.focus.change_rate import ChangeRate
 from app.policy.lifecycle import UrlEvent, UrlState, url_after
 from app.policy.outcome import TRANSIENT
@@ -133,6 +134,7 @@ def _result(due: Due, end: Conclusion) -> Result:
         else _validator(reply, Header.LAST_MODIFIED, due.last_modified, fresh=is_new),
         "body_sha256": end.body_sha256 or (attempt.page_sha256 if attempt else None) or due.body_sha256,
         "text_sha256": end.text_sha256 or due.text_sha256,
+        "reader": READER if end.text_sha256 else due.reader,
         "status": reply.status if reply else None,
         "outcome": attempt.outcome.value if attempt else due.outcome,
         "cause": cause,

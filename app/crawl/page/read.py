@@ -17,6 +17,7 @@ from app.model import Cause, Header, Page, Url, VisitEnding
 from app.model.url import on_host
 from app.parse import language
 from app.parse.html import dates
+from app.parse.html.html import READER
 from app.parse.html.survey import refreshed
 from app.policy import link_header
 from app.policy.focus import novelty
@@ -25,6 +26,7 @@ from app.policy.lifecycle import UrlEvent
 from app.policy.scope import Scope, judge
 from app.policy.url import Canon, file_ending, in_encoding
 from app.store.pages import PageRow
+from app.store.reread import ReadRow
 from app.store.url_rows import Due
 
 _log = structlog.get_logger()
@@ -72,16 +74,16 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     is_kept = settings.keep_text and wished.kept_out is None
     row = page_row(attempt, document, wished, text_sha256, canonical_text) if is_kept else None
     awaits = home is None and renders.put_up(visit.batch, attempt, document, wished, focus, row)
-    text_sha256 = (due.text_sha256 if awaits else None) or text_sha256  # what a browser made before is compared
+    if awaits and due.text_sha256 is not None and due.reader == READER:
+        text_sha256 = due.text_sha256  # what a browser made before is compared
     visit.batch.read(row, found)
     keep_links(visit, due, base, document, wished)
-    # The same bytes are no change, though a newer release may read other words from them.
-    is_same = (due.text_sha256 == text_sha256 and not awaits) or due.body_sha256 == attempt.body_sha256
-    changed = due.text_sha256 is not None and not is_same
-    following = recrawls.after(visit, attempt, changed=None if due.text_sha256 is None else changed)
+    changed = _changed(attempt, text_sha256, keep_text=settings.keep_text, awaits=awaits)
+    following = recrawls.after(visit, attempt, changed=changed)
     if is_first and said is not None:
         _learn(focus, attempt, document, said)
-    sitemaps.score_claim(visit.batch, due, changed=changed)
+    if changed is not None:
+        sitemaps.score_claim(visit.batch, due, changed=changed)
     end = Conclusion(
         UrlEvent.ALIASED if home else UrlEvent.SETTLED,
         attempt,
@@ -89,11 +91,30 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
         interval_s=following.interval_s,
         belief=following.belief,
         text_sha256=text_sha256,
-        changed=(changed and not awaits) or due.text_sha256 is None,
+        changed=(changed is True and not awaits) or due.text_sha256 is None,
         alias_of=home.text if home else None,
         wishes=wished,
     )
     conclude(visit.batch, visit.picked, due, end)
+
+
+def _changed(attempt: Attempt, text_sha256: bytes, *, keep_text: bool, awaits: bool) -> bool | None:
+    """Whether the page says something else than before; None: not known.
+
+    The same bytes are no change, whatever is read from them. Texts that two versions of the reader found are not
+    compared: then the validators decide.
+    """
+    due, reply = attempt.due, attempt.reply
+    if due.text_sha256 is None:
+        return None
+    if due.body_sha256 == attempt.body_sha256:
+        return False
+    if awaits or (due.body_sha256 == due.text_sha256 == _EMPTY):  # nothing is nothing in any version
+        return True
+    if due.reader == READER or not keep_text:
+        return due.text_sha256 != text_sha256
+    before = ((due.etag, Header.ETAG), (due.last_modified, Header.LAST_MODIFIED))
+    return False if any(was is not None and was == reply.validator(name) for was, name in before) else None
 
 
 def _said(focus: CrawlFocus, document: Page) -> Said:
@@ -205,31 +226,19 @@ def _home(scope: Scope, attempt: Attempt, canonical: Url | None) -> Url | None:
 def page_row(attempt: Attempt, document: Page, wished: Wishes, text_sha256: bytes, canonical: str | None) -> PageRow:
     """The page as the table of pages has it."""
     reply = attempt.reply
-    published = document.published or dates.of_url(attempt.url.text)
+    found = read_row(attempt.url.text, document, text_sha256)
+    found["language_detected"] = document.language_detected or _language_of_unkept(document, wished)
+    if wished.noarchive:
+        found |= {"main_text": None, "data": None}
     return {
+        **found,
         "host_id": attempt.due.host_id,
         "crawl_id": attempt.due.crawl_id,
         "key": attempt.due.key,
         "url": attempt.url.text,
         "status": reply.status or 0,
         "content_type": reply.noted(Header.CONTENT_TYPE),
-        "charset": document.charset,
-        "language": document.language,
-        "language_detected": document.language_detected or _language_of_unkept(document, wished),
-        "title": document.title,
-        "description": document.description,
-        "published_at": published.at.isoformat() if published else None,
-        "published_from": published.source if published else None,
-        "published_on": published.day.isoformat() if published else None,
-        "headline": document.headline,
-        "author": document.author,
-        "data": None if wished.noarchive else document.data,
-        "modified_at": document.modified.at.isoformat() if document.modified else None,
-        "modified_from": document.modified.source if document.modified else None,
-        "modified_on": document.modified.day.isoformat() if document.modified else None,
-        "main_text": None if wished.noarchive else document.main_text,
         "body_sha256": attempt.body_sha256 or _EMPTY,
-        "text_sha256": text_sha256,
         "body_bytes": len(reply.body),
         "needs_script": dict(document.shell) or None,
         "truncated": reply.truncated or document.truncated,
@@ -239,4 +248,30 @@ def page_row(attempt: Attempt, document: Page, wished: Wishes, text_sha256: byte
         "opt_out": wished.opt_out,
         "depth": attempt.due.depth,
         "links_cut": document.links_cut,
+        "rendered": False,
+        "awaits": False,
+    }
+
+
+def read_row(url: str, document: Page, text_sha256: bytes) -> ReadRow:
+    """The part of a page's row that its document decides."""
+    published, modified = document.published or dates.of_url(url), document.modified
+    return {
+        "charset": document.charset,
+        "language": document.language,
+        "language_detected": document.language_detected,
+        "title": document.title,
+        "headline": document.headline,
+        "author": document.author,
+        "data": document.data,
+        "description": document.description,
+        "published_at": published.at.isoformat() if published else None,
+        "published_from": published.source if published else None,
+        "published_on": published.day.isoformat() if published else None,
+        "modified_at": modified.at.isoformat() if modified else None,
+        "modified_from": modified.source if modified else None,
+        "modified_on": modified.day.isoformat() if modified else None,
+        "main_text": document.main_text,
+        "text_sha256": text_sha256,
+        "reader": READER,
     }

@@ -7,6 +7,7 @@ the text with marks where blocks and links begin and end; one loop over these ma
 
 import re
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -15,16 +16,16 @@ from lxml import etree
 from app.parse import dictionary
 from app.parse.html.tree import Element
 
+# `HIDDEN` is our own: what hidden elements are renamed to.
+HIDDEN = "hidden"
 # Never read by anybody: https://html.spec.whatwg.org/#hidden-elements and the embedded content we do not render.
-UNREADABLE = (
-    *"script style template head title svg iframe object audio video canvas datalist noframes noembed".split(),  # noqa: SIM905  # a list literal takes a line per word
-    *("select", "button", "textarea"),
-)
+NEVER_READ = """script style noscript template head title svg iframe object audio video canvas datalist noframes
+    noembed""".split()  # noqa: SIM905  # a list literal takes a line per word
+UNREADABLE = (*NEVER_READ, "select", "button", "textarea", HIDDEN)
 # A form that holds headings or paragraphs is the page itself (ASP.NET wraps all of it in one).
 EMPTY_FORM = "form[not(.//h1|.//h2|.//p|.//main|.//article)]"
-# What stands around a page's content as a rule. `HIDDEN` is our own: what hidden elements are renamed to.
-HIDDEN = "hidden"
-LANDMARKS = ("nav", "header", "footer", "aside", "menu", "noscript", HIDDEN)
+# What stands around a page's content as a rule.
+LANDMARKS = ("nav", "header", "footer", "aside", "menu")
 # Blocks that may be named for what they are by class, id, role or itemprop.
 _NAMED = (
     *("article", "div", "dl", "figure", "form", "main", "ol", "p", "section", "table", "td", "ul", "h2", "h3", "h4"),
@@ -39,12 +40,7 @@ _WALKED = {tag: tag for tag in BLOCKS}  # the one string for each, whose hash is
 # Whoever changes what the stylesheet walks changes `app.parse.html.prune` too, which counts the same blocks.
 CELLS = frozenset({"td", "th"})
 _LANDMARKS = frozenset(LANDMARKS)
-_UNSHOWN = frozenset({"noscript", HIDDEN})
-# Hidden until a reader asks for it: a panel of tabs, an answer.
-_OPENED = re.compile(
-    r"(?<![a-z])(?:tab-?pan(?:e|el)s?|tab-?contents?|accordion|collaps(?:e|ed|ible)|faqs?|answers?|expand(?:able|ed)?)"
-    r"(?![a-z])"
-)
+_HOLDERS = _LANDMARKS | {"main", "article"}
 ENOUGH_CHARS = 250  # of sentences, for these to be what the page is about
 _PARAGRAPHS = 3  # of a landmark, for it to hold content
 HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
@@ -82,6 +78,7 @@ class Blocks:
     paragraphs    those that read like sentences, of the block and all below
     mains         main, and articles of some length, of the block and all below
     left          landmarks that are left out; nothing of them counts in the blocks above
+    is_all        nothing is left out but `NEVER_READ`: there was nothing else
     """
 
     parents: list[int] = field(default_factory=lambda: [0])
@@ -98,33 +95,51 @@ class Blocks:
     paragraphs: list[int] = field(default_factory=list)
     mains: list[int] = field(default_factory=list)
     left: list[int] = field(default_factory=list)
+    is_all: bool = False
 
 
 def of(root: Element, *, whole: bool = False) -> Blocks:
     """The blocks of the tree. Landmarks are left out unless they hold content, or nothing else does.
 
-    whole  leaves only out what is not shown
+    whole  leaves nothing out that is shown
+
+    Hidden elements and noscript are renamed in the tree where they hold what the page is about: a script would show it.
     """
-    result = _own.sheet()(root)
+    shown = _laid_out(_own.sheets().content(root), whole=whole)
+    if not shown.lines:  # nothing but forms, or what is hidden
+        shown = _laid_out(_own.sheets().everything(root), whole=True)
+        shown.is_all = True
+    if shown.prose[0] >= ENOUGH_CHARS:
+        return shown
+    unshown = list(root.iter("noscript", HIDDEN))
+    chars = sum([len(etree.tostring(e, method="text", encoding="unicode", with_tail=False)) for e in unshown])
+    if chars < ENOUGH_CHARS:
+        return shown
+    tags = [element.tag for element in unshown]
+    for element in unshown:
+        element.tag = "div"
+    everything = _laid_out(_own.sheets().content(root), whole=whole)
+    if everything.prose[0] >= shown.prose[0] + ENOUGH_CHARS:
+        return everything
+    for element, tag in zip(unshown, tags, strict=True):
+        element.tag = tag
+    return shown
+
+
+def _laid_out(result: etree._XSLTResultTree, *, whole: bool) -> Blocks:  # lxml documents no other name
     blocks = Blocks()
-    _lay_out(blocks, result.getroot().text or "")
-    _add_up(blocks, _UNSHOWN if whole else _LANDMARKS)
-    if blocks.prose[0] < ENOUGH_CHARS and _unshown(blocks) >= ENOUGH_CHARS:
-        # Shown by a script, as what hidden parts and noscript hold: https://react.dev/reference/react-dom/server
-        _add_up(blocks, _LANDMARKS - _UNSHOWN)
+    marked = result.getroot().text or ""
+    if any(sign in marked for sign in PERMALINKS):
+        marked = _PERMALINK.sub("", marked)
+    _lay_out(blocks, marked)
+    _add_up(blocks, frozenset() if whole else _LANDMARKS)
     return blocks
-
-
-def _unshown(blocks: Blocks) -> int:
-    return sum([blocks.prose[at] for at in blocks.left if blocks.tags[at] in _UNSHOWN])
 
 
 def _lay_out(blocks: Blocks, marked: str) -> None:
     """Turn marks into blocks and lines. Every piece of text lies between two edges, so it is one line."""
     parents, tags, names, lines, starts = blocks.parents, blocks.tags, blocks.names, blocks.lines, blocks.starts
     at, in_link, glued, in_pre = 0, False, False, 0
-    if any(sign in marked for sign in PERMALINKS):
-        marked = _PERMALINK.sub("", marked)
     for piece in marked.split(_OPEN):
         head, is_block, rest = piece.partition(_NAMES_END)
         tag, named = _WALKED.get(head), ""
@@ -139,8 +154,7 @@ def _lay_out(blocks: Blocks, marked: str) -> None:
             starts.append(len(lines))
             if tag == "pre" and not in_pre:
                 in_pre = at
-            if glued and tag not in CELLS:
-                glued = False
+            glued = glued and tag in CELLS
         else:
             rest, glued = piece, False
         while rest:
@@ -156,8 +170,7 @@ def _lay_out(blocks: Blocks, marked: str) -> None:
                     lines.append((at, text, linked, own, glued))
                     glued = True
             if closes:
-                if glued and tags[at] not in CELLS:
-                    glued = False
+                glued = glued and tags[at] in CELLS
                 if at == in_pre:
                     in_pre = 0
                 at = parents[at]
@@ -205,18 +218,20 @@ def _add_up(blocks: Blocks, left_out: frozenset[str]) -> None:
     for at in range(count - 1, 0, -1):
         if size := sizes[at]:  # most blocks have no links
             tag, above = tags[at], parents[at]
-            if tag in left_out and not _is_outvoted(blocks, at, is_within=within[at]):
-                blocks.left.append(at)
-                continue
+            if tag in _HOLDERS:
+                if tag in left_out and not _is_outvoted(blocks, at, is_within=within[at]):
+                    blocks.left.append(at)
+                    continue
+                mains[at] += tag == "main" or (tag == "article" and prose[at] >= ENOUGH_CHARS)
             sizes[above] += size
-            if tag == "main" or (tag == "article" and prose[at] >= ENOUGH_CHARS):
-                mains[at] += 1
-            mains[above] += mains[at]
-            titles[above] += titles[at]
+            if mains[at]:
+                mains[above] += mains[at]
             if read := prose[at]:
                 prose[above] += read
                 paragraphs[above] += paragraphs[at]
                 headed[above] += headed[at]
+            if titles[at]:
+                titles[above] += titles[at]
             if linked := links[at]:
                 links[above] += linked
                 cards[above] += cards[at]
@@ -249,12 +264,8 @@ def _count_lines(blocks: Blocks) -> None:
 
 def _is_outvoted(blocks: Blocks, at: int, *, is_within: bool) -> bool:
     """Whether a landmark holds content.   is_within: it stands in main or an article"""
-    tag = blocks.tags[at]
-    if tag == HIDDEN:
-        return _OPENED.search(blocks.names[at].lower()) is not None
-    if tag == "noscript":
-        return False
-    return blocks.mains[at] > 0 or blocks.paragraphs[at] >= _PARAGRAPHS or (tag == "header" and is_within)
+    is_title = blocks.tags[at] == "header" and is_within
+    return is_title or blocks.mains[at] > 0 or blocks.paragraphs[at] >= _PARAGRAPHS
 
 
 def _within_content(tags: list[str], parents: list[int]) -> list[bool]:
@@ -294,7 +305,7 @@ def _block(tag: str) -> str:
     )
 
 
-def _stylesheet() -> etree.XSLT:
+def _stylesheet(left_out: Iterable[str]) -> etree.XSLT:
     templates = "".join(map(_block, (*_NAMED, *_PLAIN)))
     return etree.XSLT(
         regexp=False,  # lxml would register functions for them with each page
@@ -308,7 +319,7 @@ def _stylesheet() -> etree.XSLT:
                 <xsl:text>{_LINK}</xsl:text><xsl:apply-templates/><xsl:text>{_LINK_END}</xsl:text>
             </xsl:template>
             <xsl:template match="{_BREAKS}"><xsl:text>{_OPEN}</xsl:text></xsl:template>
-            <xsl:template match="{"|".join((*UNREADABLE, EMPTY_FORM))}" priority="1"/>
+            <xsl:template match="{"|".join(left_out)}" priority="1"/>
             </xsl:stylesheet>"""
         ),
     )
@@ -321,12 +332,13 @@ class _Stylesheets(threading.local):
 
     def __init__(self) -> None:
         self._dictionary = dictionary.number()
-        self.content = _stylesheet()
+        self.content = _stylesheet((*UNREADABLE, EMPTY_FORM))
+        self.everything = _stylesheet(NEVER_READ)
 
-    def sheet(self) -> etree.XSLT:
+    def sheets(self) -> "_Stylesheets":
         if self._dictionary != dictionary.number():
             self.__init__()  # type: ignore[misc]  # as for a new thread
-        return self.content
+        return self
 
 
 _own = _Stylesheets()

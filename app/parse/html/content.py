@@ -38,6 +38,7 @@ _PERHAPS_AROUND = re.compile(
     )(?![a-z])""",
     re.VERBOSE,
 )
+_ANY = re.compile(f"(?:{_AROUND.pattern})|(?:{_PERHAPS_AROUND.pattern})", re.VERBOSE)
 _BODY = re.compile(
     r"""(?<![a-z])(?:
     (?:article|entry|post|story|content|body|news|blog|page)[-_]{0,2}(?:body|content|text|copy)
@@ -59,6 +60,8 @@ _FAIR_SHARE = 4  # <main> counts when it holds at least one part in so many of t
 _INDEX_SHARE = 4  # where sentences are a smaller part of what holds the content, titles and links are it
 _FEWEST_CARDS, _CARD_PROSE = 3, 200  # teasers: at least so many, and so many characters after the title of each
 _PART_PROSE = 300  # of a block whose name may be that of a part of the article
+_TITLE_LINES = 2
+_LEAST = 2  # rows of a table of data without a header, and cells of a row
 _CELL_CHARS = 80  # a cell with fewer is no column of navigation
 _STARTS_LIST = ":：；;"
 _NONE, _PERHAPS, _SURE = 0, 1, 2  # what names say of a block: whether it stands around the content
@@ -67,7 +70,7 @@ _NAMES, _DENSE, _CARDS = 1, 2, 4
 
 def kept(blocks: Blocks) -> list[bool]:
     """Whether each block is content. Never none of them, as long as there is text."""
-    if not blocks.sizes[0]:
+    if blocks.is_all or not blocks.sizes[0]:
         return [True] * len(blocks.tags)
     outside = shown(blocks)
     top = _scope(blocks, outside)
@@ -143,8 +146,9 @@ def _without(blocks: Blocks, scoped: list[bool], within: range, rules: int) -> l
             keep[n] = False
         elif not sizes[n] or headed[n] or prose[n] > half or (tables and tables.get(n) == _INSIDE):
             continue
-        elif (by_name and tags[parents[n]] == "header" and not prose[n] and not _holds_heading(blocks, n)) or (
-            by_name and names[n] and _is_named_around(blocks, n, sizes[n] > most)
+        elif by_name and (
+            (names[n] and _said(names[n])[0] and _is_named_around(blocks, n, is_most=sizes[n] > most))
+            or (tags[parents[n]] == "header" and _is_beside_title(blocks, n))
         ):
             keep[n] = False
         elif links[n] and tags[n] in _BOXES and not _is_part(blocks, n):
@@ -160,8 +164,9 @@ def _is_part(blocks: Blocks, n: int) -> bool:
     return (tag == "p" and blocks.tags[blocks.parents[n]] in _WHOLE) or (tag == "td" and blocks.sizes[n] < _CELL_CHARS)
 
 
-def _holds_heading(blocks: Blocks, n: int) -> bool:
-    return not HEADINGS.isdisjoint(blocks.tags[n : _end(blocks, n)])
+def _is_beside_title(blocks: Blocks, n: int) -> bool:
+    """Whether it stands in the header of an article, and is neither heading nor sentence: author, date, buttons."""
+    return not blocks.prose[n] and HEADINGS.isdisjoint(blocks.tags[n : _end(blocks, n)])
 
 
 def _is_dense(blocks: Blocks, n: int, tables: dict[int, int]) -> bool:
@@ -169,11 +174,32 @@ def _is_dense(blocks: Blocks, n: int, tables: dict[int, int]) -> bool:
     size = blocks.sizes[n]
     if blocks.links[n] * 2 <= size or blocks.prose[n] * 3 >= size:
         return False
+    if _wraps_one(blocks, n):
+        return False  # which is judged
     first = blocks.starts[n]
-    at, text, linked, _, _ = blocks.lines[first]
-    if blocks.tags[at] in _SUBHEADINGS and linked * 2 < len(text):
+    if _is_titled(blocks, n, first):
         return False
     return not (blocks.tags[n] in _LISTS and (tables.get(n) == _HEADED or _is_introduced(blocks, n, first)))
+
+
+def _is_titled(blocks: Blocks, n: int, first: int) -> bool:
+    """Whether a heading that is no link is among the first lines of a block."""
+    left = blocks.sizes[n]
+    for at, text, linked, _, _ in blocks.lines[first : first + _TITLE_LINES]:
+        if blocks.tags[at] in _SUBHEADINGS and linked * 2 < len(text):
+            return True
+        left -= len(text)
+        if left <= 0:
+            break
+    return False
+
+
+def _wraps_one(blocks: Blocks, n: int) -> bool:
+    """Whether all of its text is that of one box in it."""
+    inner = n + 1
+    if inner == len(blocks.tags) or blocks.parents[inner] != n:
+        return False
+    return blocks.sizes[inner] == blocks.sizes[n] and blocks.tags[inner] in _BOXES
 
 
 def _is_introduced(blocks: Blocks, n: int, first: int) -> bool:
@@ -185,6 +211,8 @@ def _is_introduced(blocks: Blocks, n: int, first: int) -> bool:
         return False
     if blocks.tags[at] in _SUBHEADINGS:
         return True
+    while blocks.sizes[blocks.parents[n]] == blocks.sizes[n] and n:  # what only wraps it
+        n = blocks.parents[n]
     is_beside = blocks.parents[n] in (at, blocks.parents[at]) and blocks.tags[at] not in CELLS
     return is_beside and (read > 0 or text[-1] in _STARTS_LIST)
 
@@ -201,34 +229,31 @@ def _tables(blocks: Blocks) -> dict[int, int]:
     """The tables of data with a header, and what stands inside of any table of data: kept or left as a whole."""
     parents = blocks.parents
     around: dict[int, int] = {}  # blocks in tables, and the table of each
-    layout, headed = set(), set()
-    rows: dict[int, int] = {}
-    cells: dict[int, int] = {}
+    layout: set[int] = set()
+    counts: dict[str, dict[int, int]] = {"th": {}, "td": {}, "tr": {}}  # how many of each table
     for n, tag in enumerate(blocks.tags):
         above = around.get(parents[n])
+        if above is not None and tag in _LAYOUT:
+            layout.add(above)
         if tag == "table":
             around[n] = n
         elif above is not None:
             around[n] = above
-            if tag == "th":
-                headed.add(above)
-            elif tag == "td":
-                cells[above] = cells.get(above, 0) + 1
-            elif tag == "tr":
-                rows[above] = rows.get(above, 0) + 1
-        if above is not None and tag in _LAYOUT:
-            layout.add(above)
-    data = {
-        t
-        for t in around.values()
-        if t not in layout and (t in headed or (rows.get(t, 0) >= 2 and cells.get(t, 0) >= 2 * rows[t]))
+            if tag in counts:
+                counts[tag][above] = counts[tag].get(above, 0) + 1
+    headed, cells, rows = counts["th"], counts["td"], counts["tr"]
+    data = {n for n, most in rows.items() if n in headed or (most >= _LEAST and cells.get(n, 0) >= _LEAST * most)}
+    return {
+        n: _INSIDE if n != table else _HEADED if n in headed else 0
+        for n, table in around.items()
+        if table in data and table not in layout
     }
     return {n: _INSIDE if n != table else _HEADED if n in headed else 0 for n, table in around.items() if table in data}
 
 
-def _is_named_around(blocks: Blocks, n: int, is_most: bool) -> bool:
+def _is_named_around(blocks: Blocks, n: int, *, is_most: bool) -> bool:
     """Whether the names of a block say that it stands around the content, and nothing in it outvotes them."""
-    by_class, by_id, anchor = _said(blocks.names[n])
+    _, by_class, by_id, anchor = _said(blocks.names[n])
     said = by_class
     if by_id > by_class and blocks.tags[n] not in HEADINGS and not _is_slug(blocks, n, anchor):
         said = by_id
@@ -246,11 +271,13 @@ def _is_slug(blocks: Blocks, n: int, anchor: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _said(names: str) -> tuple[int, int, str]:
-    """What the classes say, what the id says, and the id."""
+def _said(names: str) -> tuple[bool, int, int, str]:
+    """Whether names say anything, what the classes say, what the id says, and the id."""
+    if not _ANY.search(names.lower()):
+        return False, _NONE, _NONE, ""
     classes, _, rest = names.lower().partition("#")
     anchor, _, more = rest.partition(" ")
-    return _heard(f"{classes} {more}"), _heard(anchor), anchor
+    return True, _heard(f"{classes} {more}"), _heard(anchor), anchor
 
 
 def _heard(names: str) -> int:

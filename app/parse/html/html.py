@@ -26,6 +26,9 @@ _HIDDEN = (re.compile(rb"hidden(?<![-=\w]hidden)[\s=>/]"), re.compile(rb"visibil
 # Well-formed by shape, RFC 5646 section 2.1; 35 is the length it asks implementations to support (4.4.1).
 _LANGUAGE = re.compile(r"[a-z]{2,8}(?:-[a-z0-9]{1,8})*")
 _MAX_LANGUAGE_CHARS = 35
+# Raised whenever something else is read of a page than before: its text, title, language, dates, or what it says of
+# itself. Stored texts of other versions are then read again from the archive, and are not compared with new ones.
+READER = 2
 # Types that `read` reads, the preferred first: the body of a page of any other type is not read. Beside these, XML that
 # is XHTML by its root element.
 MEDIA_TYPES = (media_type.HTML, media_type.XHTML, media_type.TEXT, "text/*")
@@ -80,6 +83,16 @@ def read(
         charset=encoding,
         **texts,
     )
+
+
+def full_text(body: bytes, content_type: str | None) -> str:
+    """Read all that a reader of the page sees, navigation too, as text; what `read` calls main text is a part of it."""
+    essence = media_type.of(content_type, body)
+    if media_type.is_text(essence):
+        return charset.decode(body, content_type)[0][: text.MAX_TEXT_CHARS]
+    markup = charset.to_utf8(body, content_type)[0]
+    root = tree.grow(_without_prefixes(markup) if essence == media_type.XHTML else markup)
+    return "" if root is None else text.main_text(root, text.hidden_roots(root), whole=True)
 
 
 def _plain(

@@ -20,7 +20,7 @@ def content_of(root: Element, *, whole: bool = False) -> Element:
     """
     text.prepare(root, text.hidden_roots(root))
     found = blocks.of(root, whole=whole)
-    left_out = {*root.iter(*blocks.UNREADABLE), *_FORMS(root)}
+    left_out = set(root.iter(*blocks.NEVER_READ)) if found.is_all else {*root.iter(*blocks.UNREADABLE), *_FORMS(root)}
     elements = [root, *_blocks(root, left_out)]
     top = root
     # Else the text holds marks of ours, which make blocks that are no elements.

@@ -11,6 +11,11 @@ from app.parse.html.tree import Element
 
 MAX_TEXT_CHARS = 200_000
 _HIDING_STYLE = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
+# Panels of tabs, and answers below their questions.
+_OPENED = re.compile(
+    r"(?<![a-z])(?:tab-?pan(?:e|el)s?|tab-?contents?|accordion|collaps(?:e|ed|ible)|faqs?|answers?|expand(?:able|ed)?)"
+    r"(?![a-z])"
+)
 _DOCUMENT = ("html", "body")
 _NO_WORDS = frozenset({"a", "head", "title", "script", "style", "noscript", "template"})
 _BESIDE = frozenset({"nav", "menu", "ul", "ol", "aside", "footer", "dialog", "navigation", "menubar"})  # tags and roles
@@ -28,7 +33,7 @@ def hidden_roots(root: Element) -> list[Element]:
     A script shows the document itself, and an application's root (`_shown_later`), so they hide nothing; nor does
     `hidden=until-found`, which the search of a browser opens.
     """
-    found = [e for e in root.iter() if _is_hidden(e)]
+    found = [e for e in root.iter() if (e.get("style") or e.get("hidden") is not None) and _is_hidden(e)]
     shown = _shown_later(root) if found else ()
     return [e for e in found if e not in shown] if shown else found
 
@@ -96,11 +101,12 @@ def main_text(root: Element, hidden: Sequence[Element] = (), *, whole: bool = Fa
 def prepare(root: Element, hidden: Sequence[Element]) -> None:
     """Make the tree ready for `blocks`: what nobody reads gets a tag that is left out, and formulas are written out.
 
-    That is what is hidden, and columns of line numbers. A formula counts as shown, though its element is hidden beside
-    a picture of it. Headings that link to themselves, as many manuals have them, are no titles of other pages.
+    That is what is hidden, but for what a reader opens, and columns of line numbers. A formula counts as shown, though
+    its element is hidden beside a picture of it. A heading that links to itself, as manuals have them, is no title of
+    another page.
     """
     for element in hidden:
-        if element.tag not in _DOCUMENT and not (len(element) == 1 and element[0].tag == "math"):
+        if element.tag not in _DOCUMENT and not _is_opened(element):
             element.tag = blocks.HIDDEN
     cells: set[Element] = set()
     for element in root.iter("math", "pre", *blocks.HEADINGS):
@@ -110,6 +116,12 @@ def prepare(root: Element, hidden: Sequence[Element]) -> None:
             _hide_numbers(element, cells)
         else:
             _unlink(element)
+
+
+def _is_opened(hidden: Element) -> bool:
+    """Whether it is shown when a reader asks for it, by its names, or a formula."""
+    names = " ".join(filter(None, map(hidden.get, ("class", "id", "role")))).lower()
+    return _OPENED.search(names) is not None or (len(hidden) == 1 and hidden[0].tag == "math")
 
 
 def _hide_numbers(pre: Element, known: set[Element]) -> None:
@@ -146,7 +158,8 @@ def _write_formula(formula: Element) -> None:
 
 
 def _all_text(element: Element) -> str:
-    return etree.tostring(element, method="text", encoding="unicode", with_tail=False)
+    found: str = etree.tostring(element, method="text", encoding="unicode", with_tail=False)
+    return found
 
 
 def _joined(found: Blocks, keep: Sequence[bool]) -> str:

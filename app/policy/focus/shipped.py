@@ -23,5 +23,5 @@ def profile_of(wish: str) -> Profile:
     if wish in NAMES:
         return read(text_of(wish), what=f"profile {wish}")
     if "\n" not in wish and "=" not in wish:
-        raise InputError(f"profile {wish!r}", f"use one of: {', '.join(NAMES)}; or the path of a TOML file")
+        raise InputError(f"profile {wish}", f"use one of: {', '.join(NAMES)}; or the path of a TOML file")
     return read(wish)

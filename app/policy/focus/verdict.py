@@ -54,17 +54,14 @@ class Measured:
     robots_denials: int | None
 
 
-def verdict(days: Sequence[Measured], name: str, left: Sequence[str] = ()) -> list[str]:
-    """Findings about a crawl, what was wasted first. Without any, one line that says so.
-
-    left: patterns whose URLs it refuses, one line each
-    """
+def verdict(days: Sequence[Measured], name: str, also: Sequence[str] = ()) -> list[str]:
+    """Findings about a crawl, what was wasted first. Without any, one line that says so.   also: others, first"""
     if not days:
         return [
+            *also,
             "nothing was measured in these days: it is, every ten minutes while the crawl is active and when it ends",
-            *left,
         ]
-    return [*_wasted(days, name), *_starved(days, name), *left] or ["nothing stands out"]
+    return [*also, *_wasted(days, name), *_starved(days, name)] or ["nothing stands out"]
 
 
 def left_out(host: str, pattern: str, urls: int, fetched: int, url: str) -> str:

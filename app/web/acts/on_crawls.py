@@ -50,13 +50,11 @@ def _edit(board: Board, subject: str, fields: Fields) -> str:
 
 
 def _pause(board: Board, subject: str, _: Fields) -> str:
-    crawls.pause(board.engine, subject)
-    return "paused"
+    return "paused" if crawls.pause(board.engine, subject) else "paused already"
 
 
 def _resume(board: Board, subject: str, _: Fields) -> str:
-    crawls.resume(board.engine, subject)
-    return "active"
+    return "active" if crawls.resume(board.engine, subject) else "active already"
 
 
 def _start(board: Board, subject: str, fields: Fields) -> str:
@@ -68,8 +66,7 @@ def _start(board: Board, subject: str, fields: Fields) -> str:
 
 
 def _finish(board: Board, subject: str, _: Fields) -> str:
-    crawls.finish(board.engine, subject)
-    return "finished"
+    return "finished" if crawls.finish(board.engine, subject) else "finished already"
 
 
 def _retry_failed(board: Board, subject: str, _: Fields) -> str:

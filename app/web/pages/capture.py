@@ -1,24 +1,108 @@
-"""A capture of a page, and what changed between two: the site's answers, or what a browser made of them."""
+"""A page as it is stored, and as the archive has it: its text, Markdown, source and headers; and what changed.
 
+Nothing of a site is ever rendered: it is a text on a page of ours, or a file to be saved.
+"""
+
+import re
 from collections.abc import Sequence
+from enum import StrEnum
+from urllib.parse import urlsplit
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from app.admin import captures
+from app.admin.captures import CapturedUrl, CapturePage
 from app.errors import ArchiveMissing, InputError, SegmentElsewhere
 from app.model import Capture
-from app.web.board import board_of
+from app.policy import media_type
+from app.web.board import Board, board_of
 from app.web.render import page
+from app.words import none_of
 
-TEXT_CHARS = 50_000  # of main text: who wants more has `tiptoe page show`
+TEXT_CHARS = 50_000  # of a text: the whole of it is a download
+NAME_CHARS = 100
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
+SAVED = {
+    "content-type": "application/octet-stream",
+    "content-security-policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+}
+
+
+class CapturePart(StrEnum):
+    """A part of a capture that is shown or saved."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    SOURCE = "source"
+
+
+def stored(request: Request) -> Response:
+    """A page of a crawl: what is stored of it, its text first, and its captures."""
+    shared, query = board_of(request), request.query_params
+    url, crawl = query.get("u", ""), query.get("crawl", "")
+    row, captured = captures.stored(shared.engine, shared.settings, url, crawl), _captured(shared, url, crawl)
+    if row is None and captured is None:
+        remedy = f"crawl {crawl} has neither a text nor a capture of it; tiptoe url why {url} says why"
+        raise InputError(url, remedy)
+    text = (row and row["main_text"]) or ""
+    is_cut = len(text) > TEXT_CHARS
+    return page(
+        request, "page.html", row=row, captured=captured, crawl=crawl, url=url, text=text[:TEXT_CHARS], is_cut=is_cut
+    )
 
 
 def show(request: Request) -> Response:
     """One capture: `tiptoe page show` as a page. `at` and `plain` are as there."""
+    shared, part = board_of(request), _part(request)
+    found = _found(request)
+    text = _text(shared, found, part)
+    return page(
+        request,
+        "capture.html",
+        found=found,
+        both=_both(found.capture, found.captures),
+        part=part,
+        text=text[:TEXT_CHARS],
+        is_cut=len(text) > TEXT_CHARS,
+    )
+
+
+def download(request: Request) -> Response:
+    """A part of a capture as a file to be saved: its body byte for byte, its text, or its Markdown."""
+    shared, part = board_of(request), _part(request)
+    found = _found(request)
+    content = found.answer.body if part is CapturePart.SOURCE else _text(shared, found, part).encode()
+    named = f'attachment; filename="{file_name(found, part)}"'
+    return Response(content, headers={**SAVED, "content-disposition": named})
+
+
+def file_name(found: CapturePage, part: CapturePart) -> str:
+    """The name of a saved file: of letters, digits, - and _ alone, whatever the URL is."""
+    parts = urlsplit(found.capture.url)
+    name = _NOT_IN_NAMES.sub("-", f"{parts.hostname}{parts.path}").strip("-")[:NAME_CHARS] or "page"
+    if part is CapturePart.TEXT:
+        return f"{name}.txt"
+    if part is CapturePart.MARKDOWN:
+        return f"{name}.md"
+    kind = media_type.of(found.answer.header("content-type") or found.capture.content_type, found.answer.body)
+    return f"{name}.{'html' if media_type.is_html(kind) else 'txt' if media_type.is_text(kind) else 'bin'}"
+
+
+def _part(request: Request) -> CapturePart:
+    asked = request.query_params.get("as") or CapturePart.TEXT
+    try:
+        return CapturePart(asked)
+    except ValueError:
+        raise InputError(f"as={asked}", none_of(asked, list(CapturePart))) from None
+
+
+def _found(request: Request) -> CapturePage:
+    """The capture that is asked for. Raises InputError."""
     shared, query = board_of(request), request.query_params
     try:
-        found = captures.show(
+        return captures.show(
             shared.engine,
             shared.settings,
             query.get("u", ""),
@@ -26,17 +110,25 @@ def show(request: Request) -> Response:
             at=query.get("at") or None,
             plain=_wants_plain(request),
         )
-        text = captures.text_of(found.capture, found.answer, shared.settings)
     except (ArchiveMissing, SegmentElsewhere) as error:
         raise InputError("this capture", str(error)) from error
-    return page(
-        request,
-        "capture.html",
-        found=found,
-        both=_both(found.capture, found.captures),
-        text=text[:TEXT_CHARS],
-        is_cut=len(text) > TEXT_CHARS,
-    )
+
+
+def _text(shared: Board, found: CapturePage, part: CapturePart) -> str:
+    match part:
+        case CapturePart.TEXT:
+            return captures.text_of(found.capture, found.answer, shared.settings)
+        case CapturePart.MARKDOWN:
+            return captures.markdown_apart(found.capture, found.answer, shared.settings)
+        case CapturePart.SOURCE:
+            return captures.html_of(found.capture, found.answer)
+
+
+def _captured(shared: Board, url: str, crawl: str) -> CapturedUrl | None:
+    try:
+        return captures.captured(shared.engine, shared.settings, url, crawl)
+    except InputError:  # there is none
+        return None
 
 
 def diff(request: Request) -> Response:

@@ -13,7 +13,7 @@ from app.store import crawls as crawl_rows
 from app.store import db
 from app.store.crawls import Crawl
 from app.web.board import board_of
-from app.web.live import crawl_texts
+from app.web.live import crawl_texts, share_of_budget
 from app.web.once import KEPT_MOST_S, KEPT_TIMES
 from app.web.order import acts_on, order_of
 from app.web.render import page
@@ -37,6 +37,7 @@ def show(request: Request) -> Response:
         crawl=found,
         now_of=now,
         texts=crawl_texts(now),
+        share=share_of_budget(now),
         facts_of=_facts(found),
         hosts=hosts,
         has_many_hosts=has_many_hosts,

@@ -57,17 +57,19 @@ def delay_source(found: HostPage, settings: Settings) -> str:
     """Where the delay in force comes from, in words."""
     host = found.host
     if settings.delay_override_s is not None:
-        base = f"TIPTOE_DELAY_OVERRIDE_S, {settings.delay_override_s:g} s"
+        base, base_s = "TIPTOE_DELAY_OVERRIDE_S", settings.delay_override_s
     elif host["delay_override_s"] is not None:
-        base = f"an operator, {host['delay_override_s']:g} s"
+        base, base_s = "an operator", host["delay_override_s"]
     elif found.domain is not None and found.domain["delay_override_s"] is not None:
-        base = f"an operator for the domain, {found.domain['delay_override_s']:g} s"
+        base, base_s = "an operator for the domain", found.domain["delay_override_s"]
     elif host["robots_delay_s"] is not None:
-        base = f"robots.txt, {host['robots_delay_s']:g} s"
+        base, base_s = "robots.txt", host["robots_delay_s"]
     else:
-        base = f"the default, {settings.default_delay_s:g} s"
-    doubled = host["adaptive_level"]
-    return base + (f", doubled {counted(doubled, 'time')} by how the host answers" if doubled else "")
+        base, base_s = "the default", settings.default_delay_s
+    doubled, least_s = host["adaptive_level"], settings.adaptive_base_min_s
+    from_least = f"{least_s:g} s " if base_s < least_s else ""
+    times = f", {from_least}doubled {counted(doubled, 'time')} by how the host answers" if doubled else ""
+    return f"{base}, {base_s:g} s{times}"
 
 
 def _robots(request: Request, found: HostPage) -> list[Mapping[str, Any]]:

@@ -1,19 +1,49 @@
-"""The pages of what was found: search by words, items that handlers extracted, and traps and duplicates for review."""
+"""The pages of what was found: a list of it, search by words, items of handlers, traps and duplicates for review."""
+
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from app.admin import search as searches
 from app.admin.board import lists
+from app.admin.board.lists import PageKind
 from app.admin.extract import status as extract_status
 from app.admin.search import Hit
 from app.errors import InputError
 from app.store import board, db
 from app.web.board import board_of
 from app.web.render import page
+from app.words import none_of
 
 CRAWLS = 200
 LIMIT = 20
+
+
+def pages(request: Request) -> Response:
+    """Pages of a crawl whose texts are stored, by host."""
+    shared, query = board_of(request), request.query_params
+    with db.transaction(shared.engine) as tx:
+        crawls = [line.name for line in board.crawls(tx, CRAWLS)]
+    crawl = query.get("crawl") or next(iter(crawls), "")
+    asked = {"find": query.get("find", "").strip(), "language": query.get("language", "").strip()}
+    kind = _kind(query.get("kind", ""))
+    lot = None
+    if crawl:
+        after, found = query.get("after", ""), asked["find"] or None
+        lot = lists.pages(
+            shared.engine, crawl, find_text=found, language=asked["language"] or None, kind=kind, after=after
+        )
+    more: dict[str, Any] = {"kinds": list(PageKind), "kind": kind, "keeps_text": shared.settings.keep_text}
+    crawls = crawls if crawl in crawls or not crawl else [crawl, *crawls]
+    return page(request, "pages.html", lot=lot, crawl=crawl, crawls=crawls, asked=asked, **more)
+
+
+def _kind(asked: str) -> PageKind | None:
+    try:
+        return PageKind(asked) if asked else None
+    except ValueError:
+        raise InputError(f"kind={asked}", none_of(asked, list(PageKind))) from None
 
 
 def search(request: Request) -> Response:

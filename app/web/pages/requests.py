@@ -1,9 +1,12 @@
 """Requests: those that come in now, and failures by class with an example of each."""
 
+from typing import Any
+
 from starlette.requests import Request
 from starlette.responses import Response
 
 from app.admin.board import lists
+from app.admin.failing import how, remedy
 from app.store import board, db
 from app.web.board import board_of
 from app.web.live import tone_of
@@ -24,8 +27,10 @@ def live(request: Request) -> Response:
 
 
 def errors(request: Request) -> Response:
-    """Failures of the last day by class, of a crawl or of all."""
+    """Failures of the last day by host and by class, of a crawl or of all."""
     crawl = request.query_params.get("crawl") or None
     shared = board_of(request)
     found = lists.errors(shared.engine, crawl)
-    return page(request, "errors.html", errors=found, crawl=crawl, newest=board.NEWEST)
+    by_host = lists.failing(shared.engine, crawl)
+    more: dict[str, Any] = {"newest": board.NEWEST, "remedy": remedy, "how": how}
+    return page(request, "errors.html", errors=found, by_host=by_host, crawl=crawl, **more)

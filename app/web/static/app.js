@@ -22,6 +22,12 @@
       const tone = message.phases[place.dataset.tone];
       if (tone) place.className = `tag ${tone}`;
     }
+    for (const bar of document.querySelectorAll("[data-share]")) {
+      const share = message.shares[bar.dataset.share];
+      if (share === undefined) continue;
+      bar.lastElementChild.setAttribute("width", share);
+      bar.setAttribute("aria-label", `${Math.floor(share)} % of its budget of pages`);
+    }
     for (const chart of charts) chart.add(message.at, message.points[chart.series]);
     fill("[data-requests]", message.requests.map(row));
     fill("[data-waits]", message.waits.length ? message.waits.map(wait) : [nothing("No host has anything queued.")]);

@@ -1,11 +1,13 @@
 """Lists of the dashboard: no row is lost between two pages, and a filter finds what is rare."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine
 
 from app.admin.board import host_list, lists
+from app.admin.board.lists import PageKind
 from app.config import load
 from app.store import board, db
 from tests.store.rows import clean, make_crawl, sql
@@ -21,6 +23,14 @@ QUEUED = """INSERT INTO urls (host_id, crawl_id, key, url, state, kind, lane, sc
             SELECT id, :crawl, sha256(convert_to(name, 'UTF8')), 'http://' || name || '/', 'queued', 'page', 1, 1, 0
             FROM hosts WHERE id % 2 = 0"""
 FETCHED = "INSERT INTO crawl_hosts (crawl_id, host_id, pages) SELECT :crawl, id, 1 FROM hosts WHERE id % 3 = 0"
+PAGES = """
+    INSERT INTO pages (host_id, crawl_id, key, url, title, status, language_detected, body_sha256, text_sha256,
+                       body_bytes, truncated, links, depth, first_fetched_at, fetched_at, changed_at)
+    SELECT id, :crawl, sha256(convert_to(n::text, 'UTF8')), 'http://' || name || '/' || n,
+           CASE WHEN n % 50 = 0 THEN 'Rare' END, 200, CASE WHEN n % 25 = 0 THEN 'de' ELSE 'en' END, '', '', 9, false, 0,
+           0, now(), now(), now() + CASE WHEN n % 40 = 0 THEN interval '1 s' ELSE '0' END
+    FROM hosts CROSS JOIN generate_series(1, CASE WHEN name = 'h7.test' THEN 2600 ELSE id % 3 END) AS n
+    WHERE id % 5 <> 4"""
 ERRORS = """
     INSERT INTO fetches (host_id, crawl_id, visit_id, url_key, kind, reason, url, status, outcome, delay_s, started_at,
                          ended_at, wire_bytes, body_bytes, truncated, total_ms, conditional, attempt)
@@ -46,6 +56,35 @@ def test_every_refused_link_is_on_a_page(engine: Engine, reason: str | None, lin
         after, pages = lot.next, pages + 1  # type: ignore[assignment]
     assert len(seen) == len(set(seen)) == links
     assert pages <= links / lists.PAGE + 3, "a rare reason is found within few pages"
+
+
+# a filter, and the condition that it stands for
+@pytest.mark.parametrize(
+    ("asked", "where"),
+    [
+        ({}, "true"),
+        ({"find_text": "RARE"}, "title = 'Rare'"),
+        ({"find_text": "/199"}, "url LIKE '%/199%'"),
+        ({"language": "de"}, "language_detected = 'de'"),
+        ({"kind": PageKind.CHANGED}, "changed_at > first_fetched_at"),
+        ({"kind": PageKind.GONE, "language": "en"}, "false"),
+    ],
+)
+def test_every_page_of_a_crawl_is_on_one_page_of_its_list(engine: Engine, asked: dict[str, Any], where: str) -> None:
+    """Hosts have none, a few or thousands of its pages, and another crawl has as many."""
+    sql(engine, HOSTS)
+    other, crawl = make_crawl(engine, "other"), make_crawl(engine, "docs")
+    for each in (crawl, other):
+        sql(engine, PAGES, crawl=each)
+    sql(engine, "DELETE FROM pages WHERE crawl_id = :crawl AND host_id % 4 = 1", crawl=crawl)
+    seen, after, pages = [], "", 0
+    while after is not None:
+        lot = lists.pages(engine, "docs", **asked, after=after)
+        seen += [row["url"] for row in lot.rows]
+        after, pages = lot.next, pages + 1  # type: ignore[assignment]
+    rows = sql(engine, f"SELECT url FROM pages WHERE crawl_id = :crawl AND {where} ORDER BY host_id, key", crawl=crawl)
+    assert seen == [row["url"] for row in rows]
+    assert pages <= len(seen) / lists.PAGE + 6
 
 
 def test_a_crawls_hosts_are_those_it_fetched_from_and_those_it_has_queued(engine: Engine) -> None:

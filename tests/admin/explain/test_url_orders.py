@@ -43,11 +43,11 @@ def test_forget_takes_it_out_of_one_crawl(worker: Worker, site: Site) -> None:
     [
         ("http://never.test/", None, "http://never.test/: no crawl knows it"),
         ("http://never.test/", "c", "http://never.test/: crawl c does not know it"),
-        ("http://never.test/", "d", "crawl 'd': does not exist; there are: c"),
+        ("http://never.test/", "d", "crawl d: does not exist; there are: c"),
         (
             "http://never.test/",
             "coucou",
-            "crawl 'coucou': does not exist; did you mean coucoux? there are: ",
+            "crawl coucou: does not exist; did you mean coucoux? there are: ",
         ),
         ("nonsense", None, "URL 'nonsense'"),
     ],

@@ -77,6 +77,8 @@ def test_a_duplicate_says_of_which_page(planted: Planted) -> None:
     assert [row["url"] for row in lines(planted.folder / "x.jsonl") if row["duplicate_of"] == "http://o/"] == [
         page["url"]
     ]
+    assert planted.export("pages", "y.jsonl", where=("duplicate=yes",)).rows == 1
+    assert planted.export("pages", "z.jsonl", where=("duplicate=no",)).rows == ALL - 1
     sql(planted.engine, "DELETE FROM duplicates")
 
 
@@ -247,7 +249,7 @@ def test_markdown_of_pages_without_archive_is_their_text(planted: Planted) -> No
 @pytest.mark.parametrize(
     ("wish", "words"),
     [
-        ({"crawl": "nope"}, ("crawl 'nope'", "other, docs")),
+        ({"crawl": "nope"}, ("crawl nope", "other, docs")),
         ({"where": ("url~(",)}, ("--where url~(", "regular expression")),
         ({"part_rows": 0}, ("--part-rows 0", "1 or more")),
         ({"form": "markdown", "what": "fetches"}, ("--format markdown", "is for pages")),

@@ -1,12 +1,17 @@
 """Exports of links, a row for each link of each reading, and of items."""
 
+import csv
 import json
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 
+from app.errors import InputError
 from app.store import item_views
 from tests.admin.export.conftest import Planted
 from tests.store.rows import sql
@@ -151,3 +156,93 @@ def test_a_view_of_an_earlier_release_learns_of_gone_pages(extracted: Planted) -
 def test_items_in_parts(extracted: Planted) -> None:
     done = extracted.export("items", "parts", part_rows=7, form="csv")
     assert (done.rows, len(done.parts)) == (120, 18)
+
+
+PRICES = """
+    INSERT INTO items (host_id, crawl_id, key, handler, n, url, capture_id, version, item)
+    SELECT 1, 1, sha256(convert_to(item, 'UTF8')), 'prices', 0, 'http://a.test/' || place, 1, 1, CAST(item AS jsonb)
+    FROM unnest(CAST(:items AS text[])) WITH ORDINALITY AS made (item, place)"""
+# type of the view → what an item holds, what Parquet's column holds, and its type there
+TYPES = {
+    "text": ('a, "b"', 'a, "b"', "VARCHAR"),
+    "bigint": (7, 7, "BIGINT"),
+    "double precision": (3, 3.0, "DOUBLE"),
+    "boolean": (True, True, "BOOLEAN"),
+    "numeric": ("12.50", Decimal("12.50"), "DECIMAL(38,9)"),
+    "timestamptz": ("2026-11-01T12:00:00Z", datetime(2026, 11, 1, 12, tzinfo=UTC), "TIMESTAMP WITH TIME ZONE"),
+    "date": ("1969-11-01", date(1969, 11, 1), "DATE"),
+    "jsonb": ({"a": [1]}, '{"a": [1]}', "VARCHAR"),
+}
+
+
+@pytest.fixture
+def priced(planted: Planted) -> Iterator[Planted]:
+    """An item with a field of each type, one without fields, and one that fits none of the types but text."""
+    sql(planted.engine, "DELETE FROM items")
+    whole = {f"f_{kind.split()[0]}": value for kind, (value, _, _) in TYPES.items()}
+    none_fits = {name: [1] for name in whole}
+    rows = [json.dumps(each) for each in ({**whole, "url": "/of-the-item"}, {}, none_fits)]
+    sql(planted.engine, PRICES, items=rows)
+    item_views.widen(planted.engine, "prices", {f"f_{kind.split()[0]}": kind for kind in TYPES} | {"url": "text"})
+    yield planted
+    sql(planted.engine, "DROP VIEW items_prices")
+    sql(planted.engine, "DELETE FROM items")
+
+
+def test_fields_are_typed_columns_of_parquet(priced: Planted) -> None:
+    done = priced.export("items", "x.parquet")
+    assert (done.rows, done.unfit) == (3, len(TYPES) - 2)  # text and JSON hold anything
+    names = [f"f_{kind.split()[0]}" for kind in TYPES]
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        rows = connection.execute(
+            f"SELECT {', '.join(names)} FROM '{priced.folder}/x.parquet' ORDER BY _url"
+        ).fetchall()
+        kinds = connection.execute(f"DESCRIBE SELECT {', '.join(names)} FROM '{priced.folder}/x.parquet'").fetchall()
+    first = dict(zip(names, rows[0], strict=True))
+    first["f_timestamptz"] = first["f_timestamptz"].astimezone(UTC)
+    assert list(first.values()) == [value for _, value, _ in TYPES.values()]
+    assert [row[1] for row in kinds] == [kind for _, _, kind in TYPES.values()]
+    assert rows[1] == (None,) * len(TYPES)
+    assert rows[2] == ("[1]", *(None,) * (len(TYPES) - 2), "[1]")
+
+
+def test_fields_are_columns_of_csv_as_the_item_has_them(priced: Planted) -> None:
+    priced.export("items", "x.csv")
+    with (priced.folder / "x.csv").open(newline="") as file:
+        rows = sorted(csv.DictReader(file), key=lambda row: row["_url"])
+    assert "item" not in rows[0]
+    assert rows[0]["f_text"] == 'a, "b"'
+    assert (rows[0]["f_numeric"], rows[0]["f_boolean"], rows[0]["f_jsonb"]) == ("12.50", "true", '{"a": [1]}')
+    assert (rows[0]["url"], rows[0]["_url"], rows[1]["f_text"]) == ("/of-the-item", "http://a.test/1", "")
+
+
+def test_fields_are_keys_of_json_lines(priced: Planted) -> None:
+    priced.export("items", "x.jsonl")
+    rows = sorted(lines(priced.folder / "x.jsonl"), key=lambda row: row["_url"])
+    assert {f"f_{kind.split()[0]}": value for kind, (value, _, _) in TYPES.items()}.items() <= rows[0].items()
+    assert rows[1]["f_text"] is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "columns"),
+    [
+        (("f_bigint", "handler"), ["f_bigint", "handler"]),
+        (("_url", "item"), ["_url", "item"]),
+    ],
+)
+def test_fields_can_be_chosen(priced: Planted, asked: tuple[str, ...], columns: list[str]) -> None:
+    priced.export("items", "x.jsonl", columns=asked)
+    assert list(lines(priced.folder / "x.jsonl")[0]) == columns
+    with pytest.raises(InputError, match="did you mean f_bigint"):
+        priced.export("items", "y.jsonl", columns=("f_bigin",))
+
+
+def test_the_items_of_several_handlers_have_one_column(priced: Planted) -> None:
+    sql(priced.engine, ITEMS)
+    priced.export("items", "x.jsonl")
+    assert "item" in lines(priced.folder / "x.jsonl")[0]
+    priced.export("items", "y.jsonl", where=("handler=prices",))
+    assert "f_text" in lines(priced.folder / "y.jsonl")[0]
+    priced.export("items", "z.jsonl", where=("handler=books",))
+    assert "item" in lines(priced.folder / "z.jsonl")[0], "its view was not made"

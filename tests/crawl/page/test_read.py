@@ -6,6 +6,7 @@ import pytest
 
 from app.admin import crawls
 from app.crawl.state.worker import Worker
+from app.parse.html.html import READER
 from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Web, html
 from tests.store.rows import one, sql, url
@@ -66,6 +67,59 @@ def test_other_teasers_are_no_change(worker: Worker, web: Web) -> None:
     again(worker, after_s=DAY_S)
     assert float(url(worker.engine, site.url())["interval_s"]) > 1.2 * DAY_S, "a front page's interval has grown"
     assert one(worker.engine, "SELECT main_text FROM pages WHERE url = :u", u=site.url()) == PROSE.strip()
+
+
+BEFORE_UPGRADE = "UPDATE {} SET text_sha256 = '\\x00' WHERE url = :u"  # an earlier reader found another text
+
+
+# versions of the earlier reader → what is done with a page whose text is another since
+@pytest.mark.parametrize("version", [None, 1])
+def test_texts_of_two_versions_of_the_reader_are_not_compared(worker: Worker, web: Web, version: int | None) -> None:
+    site = web.site()
+    site.pages["/"] = html(text=PROSE)
+    start(worker, site.url())
+    run(worker)
+    for table in ("urls", "pages"):
+        sql(worker.engine, BEFORE_UPGRADE.format(table), u=site.url())
+    sql(worker.engine, "UPDATE pages SET reader = :v", v=version)
+    believed = url(worker.engine, site.url())["change_shape"]
+    site.pages["/"] = html(text=PROSE, head="<!-- at 12:01 -->")
+    again(worker, after_s=DAY_S)
+    row = url(worker.engine, site.url())
+    assert row["changed_at"] < row["fetched_at"], "a newer release is no change"
+    assert row["change_shape"] == believed, "nor does it say that there is none"
+    page = sql(worker.engine, "SELECT reader, changed_at < fetched_at AS stands FROM pages")
+    assert page == [{"reader": READER, "stands": True}]
+    site.pages["/"] = html(text=PROSE + " And more of it, which nobody has read before.")
+    again(worker, after_s=DAY_S)
+    assert one(worker.engine, "SELECT changed_at = fetched_at FROM pages"), "from then on texts are compared"
+
+
+def test_a_page_with_its_validator_has_not_changed_whatever_read_it(worker: Worker, web: Web) -> None:
+    site = web.site()
+    said = {"Last-Modified": "Sun, 01 Nov 2026 08:00:00 GMT"}
+    site.pages["/"] = html(text=PROSE, headers=said)
+    start(worker, site.url())
+    run(worker)
+    sql(worker.engine, BEFORE_UPGRADE.format("urls"), u=site.url())
+    sql(worker.engine, "UPDATE pages SET reader = 1")
+    site.pages["/"] = html(text=PROSE, head="<!-- answered whole all the same -->", headers=said)
+    again(worker, after_s=DAY_S)
+    assert float(url(worker.engine, site.url())["interval_s"]) > 1.2 * DAY_S, "a front page's interval has grown"
+
+
+def test_a_text_of_another_version_is_no_original(worker: Worker, web: Web) -> None:
+    site = web.site()
+    site.pages |= {"/": html("/b", text=PROSE, headers={"ETag": '"a"'}), "/b": html("/b", text=PROSE)}
+    start(worker, site.url())
+    run(worker)
+    assert one(worker.engine, "SELECT count(*) FROM duplicates") == 1
+    sql(worker.engine, "UPDATE pages SET reader = 1 WHERE url = :u", u=site.url())
+    sql(worker.engine, "DELETE FROM duplicates")
+    site.pages["/b"] = html("/b", text=PROSE, head="<!-- c -->")
+    again(worker, after_s=DAY_S)
+    assert sql(worker.engine, "SELECT url FROM pages WHERE reader = 1") == [{"url": site.url()}], "it was not sent"
+    assert sql(worker.engine, "SELECT url, of_url FROM duplicates") == []
 
 
 def test_the_same_bytes_are_no_change_though_an_earlier_release_read_other_words(worker: Worker, web: Web) -> None:

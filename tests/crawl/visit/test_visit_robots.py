@@ -104,7 +104,7 @@ def test_a_changed_robots_txt_reopens_what_it_allows_now(worker: Worker, web: We
     assert site.pages_asked == ["/", "/c"]
     site.robots = "User-agent: *\nDisallow: /b"
     expire(worker)
-    start(worker, site.url("/later"), name="wakes the host")
+    start(worker, site.url("/later"), name="wakes-the-host")
     sql(worker.engine, "UPDATE crawls SET state = 'active', finished_at = NULL")
     run(worker)
     assert site.pages_asked[2:] in (["/later", "/a"], ["/a", "/later"])
@@ -119,7 +119,7 @@ def test_a_robots_txt_that_stays_the_same_is_revalidated_and_reopens_nothing(wor
     start(worker, site.url())
     run(worker)
     expire(worker)
-    start(worker, site.url("/later"), name="wakes the host")
+    start(worker, site.url("/later"), name="wakes-the-host")
     run(worker)
     assert [hit.status for hit in site.log if hit.path == "/robots.txt"] == [200, 304]
     assert url(worker.engine, site.url("/a"))["state"] == "refused"

@@ -45,7 +45,7 @@ def test_they_are_queued_again_when_the_file_changes(worker: Worker, web: Web) -
     run(worker)
     site.robots = "User-agent: *\nDisallow: /no"
     expire(worker)
-    start(worker, site.url("/later"), name="wakes the host")
+    start(worker, site.url("/later"), name="wakes-the-host")
     sql(worker.engine, "UPDATE crawls SET state = 'active', finished_at = NULL")
     run(worker)
     assert sorted(set(site.pages_asked)) == sorted(["/", "/yes", "/later", *LINKS])

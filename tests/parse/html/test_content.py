@@ -17,6 +17,8 @@ TEASER = (
     "<div><h3><a href=/{0}>Title {0}</a></h3><p>What story {0} is about is told here, in one line of prose.</p></div>"
 )
 TITLED = "<p><a href=/{0}>The title of story number {0}</a><br>What it is about is told here in a line of prose.</p>"
+LINKS = "<ul><li><a href=a>One</a><li><a href=b>Two</a></ul>"
+MENU = "<ul><li><a href=m>Home page</a><li><a href=n>News of today</a></ul>"
 COMMENTS = f"<div><p>{THREE} {TWO}</p></div>" * 9
 
 
@@ -36,7 +38,7 @@ def read(markup: str) -> str:
     ("markup", "expected"),
     [
         # By how much is linked
-        pytest.param(ARTICLE + "<ul><li><a href=a>One</a><li><a href=b>Two</a></ul>", BODY, id="a list of links"),
+        pytest.param(f"<div>{ARTICLE}</div>{LINKS}", BODY, id="a list of links"),
         pytest.param(ARTICLE + "<div><a href=a>One</a> | <a href=b>Two</a></div>", BODY, id="a bar of links"),
         pytest.param(
             ARTICLE + "<ul><li>one <a href=a>x</a> or two<li>three</ul>", f"{BODY}\none x or two\nthree", id="a list"
@@ -46,8 +48,13 @@ def read(markup: str) -> str:
             ARTICLE + "<h2><a href=a>Linked heading</a></h2><p>s", f"{BODY}\nLinked heading\ns", id="a lone one"
         ),
         # By what looks like teasers
-        pytest.param(ARTICLE + f"<div>{TEASER.format(1)}{TEASER.format(2)}</div>", BODY, id="teasers"),
-        pytest.param(ARTICLE + f"<div>{TITLED.format(1)}{TITLED.format(2)}</div>", BODY, id="teasers without headings"),
+        pytest.param(ARTICLE + f"<div>{''.join(map(TEASER.format, '123'))}</div>", BODY, id="teasers"),
+        pytest.param(ARTICLE + f"<div>{''.join(map(TITLED.format, '123'))}</div>", BODY, id="teasers without headings"),
+        pytest.param(
+            ARTICLE + f"<div>{TEASER.format(1)}</div>",
+            f"{BODY}\nTitle 1\nWhat story 1 is about is told here, in one line of prose.",
+            id="a linked title in an article",
+        ),
         pytest.param(
             "".join(TEASER.format(n) for n in range(9)),
             "\n".join(f"Title {n}\nWhat story {n} is about is told here, in one line of prose." for n in range(9)),
@@ -87,6 +94,112 @@ def read(markup: str) -> str:
     ],
 )
 def test_content(markup: str, expected: str) -> None:
+    assert read(markup) == expected
+
+
+@pytest.mark.parametrize(
+    # of a section of prose
+    "name",
+    [
+        "id=more-on-functions",
+        "id=related-objects",
+        "id=comments",
+        "id=header-fields",
+        "id=login-required",
+        "id=tags",
+        "id=search",
+        "id=author",
+        "id=menu",
+        "id=modal",
+        "class=section_header",
+        "id=newsletter-1",
+        "class='search widget'",
+        "role=search",
+        "class=cookies",
+    ],
+)
+@pytest.mark.parametrize("heading", ["h1", "h2", "h3", "h4", "h5", "h6"])
+def test_a_heading_with_sentences_under_it_outvotes_names(name: str, heading: str) -> None:
+    section = f"<div {name}><{heading}>Its heading</{heading}><p>{ONE}</p></div>"
+    assert read(f"<div>{ARTICLE}{section}{ARTICLE}</div>") == f"{BODY}\nIts heading\n{ONE}\n{BODY}"
+
+
+@pytest.mark.parametrize(
+    # what holds no sentence, whether it is kept
+    ("part", "is_kept"),
+    [
+        pytest.param("<section id=header-fields><h2>Header fields</h2><dl><dt>A</dl></section>", True, id="a slug"),
+        pytest.param("<section id=tags2><h2>Tags</h2>a, b</section>", True, id="a slug with a number"),
+        pytest.param("<h2 id=search>Search</h2>", True, id="an anchor"),
+        pytest.param("<section id=tags><b>Filed under</b> a, b</section>", False, id="no heading of that name"),
+        pytest.param("<section id=x class=tags><h2>Tags</h2>a, b</section>", False, id="a class"),
+        pytest.param("<div id=header><h1>The title</h1><p>name</div>", True, id="a title"),
+        pytest.param("<div id=hd><h1><a href=/>The site</a></h1>x</div>", False, id="a title that leads elsewhere"),
+        pytest.param(
+            "<div><h2>See also</h2><a href=a>One</a>, <a href=b>Two</a></div>", True, id="links below a heading"
+        ),
+        pytest.param(f"<h2>See also</h2>{LINKS}", True, id="a list below a heading"),
+        pytest.param(f"<p>{ONE}</p>{LINKS}", True, id="a list below a sentence"),
+        pytest.param(f"<p>There are:</p>{LINKS}", True, id="a list below a colon"),
+        pytest.param(f"<p>There are</p>{LINKS}", False, id="a list below nothing like it"),
+        pytest.param(f"<div><p>{ONE}</p></div><div>{LINKS}</div>", False, id="a list elsewhere"),
+        pytest.param(f"<ul><li>{ONE}<li><a href=a>Only a link</a></ul>", True, id="an item of a list that is kept"),
+        pytest.param(
+            "<table><tr><th>A<th>B<tr><td><a href=a>One link</a><td>v</table>", True, id="a table with a header"
+        ),
+        pytest.param("<table><tr><td>0<td><a href=a>One link here</a></table>", False, id="a table of links"),
+    ],
+)
+def test_evidence_is_weighed(part: str, is_kept: bool) -> None:
+    wanted = BODY + "".join(grown(part).itertext()) if is_kept else BODY
+    if not is_kept and "<p>" in part:
+        wanted += text.fold(part.partition("<p>")[2].partition("</p>")[0])
+    assert "".join(read(f"<div>{ARTICLE}</div><div>{part}</div>").split()) == "".join(wanted.split())
+
+
+@pytest.mark.parametrize(
+    # rows of a table of data, its lines
+    ("rows", "lines"),
+    [
+        ("<tr><td><a href=a>Link</a><td>Value A<tr><td><a href=b>Other</a><td>Value B", "Link Value A|Other Value B"),
+        ("<tr><th>x<th>y<tr><td class=author><a href=a>Link</a><td>a", "x y|Link a"),
+        (
+            "<tr><td class=meta>Name<td>value<tr><td>Key<td><ul><li><a href=a>L</a><li><a href=b>M</a></ul>",
+            "Name value|Key|L|M",
+        ),
+    ],
+)
+def test_a_kept_row_keeps_its_columns(rows: str, lines: str) -> None:
+    assert read(f"{ARTICLE}<div><table>{rows}</table></div>") == BODY + "\n" + lines.replace("|", "\n")
+
+
+@pytest.mark.parametrize(
+    # a page, its text
+    ("markup", "expected"),
+    [
+        pytest.param(f"<header class=rich-text>{ARTICLE}</header><p>x", BODY, id="an article in a header"),
+        pytest.param(f"<nav><div>x</nav><main>{ARTICLE}</main>", BODY, id="main in an open nav"),
+        pytest.param(f"<nav>{LINKS}<article>{ARTICLE}</article></nav>", BODY, id="an article in nav"),
+        pytest.param(f"<header><p>{ONE}</header>{ARTICLE}", BODY, id="a sentence in a header"),
+        pytest.param(
+            f"<article><header><h1>T</h1><p class=x>by</p></header>{ARTICLE}</article>", f"T\n{BODY}", id="a title"
+        ),
+        pytest.param(f"<header><h1>T</h1></header>{ARTICLE}", BODY, id="the site's title"),
+        pytest.param(f"<div id=app></div><noscript>{MENU}<div>{ARTICLE}</div></noscript>", BODY, id="noscript"),
+        pytest.param(f"{ARTICLE}<noscript>{ARTICLE}</noscript>", BODY, id="noscript beside the page"),
+        pytest.param("<noscript>Please enable JavaScript</noscript>", "", id="a request"),
+        pytest.param(f"<p>x<div hidden id=S:1>{ARTICLE}</div>", f"x\n{BODY}", id="hidden, to be moved by a script"),
+        pytest.param(f"{ARTICLE}<div style='display:none' class=tab-pane>{ONE}</div>", f"{BODY}\n{ONE}", id="a panel"),
+        pytest.param(f"{ARTICLE}<div style='display:none' class=popup>{ONE}</div>", BODY, id="hidden"),
+        pytest.param("<p>a <span hidden>x</span>b", "a b", id="hidden within a line"),
+        pytest.param(
+            "<main><h1>All</h1>" + "".join(f"<div><h3><a href={n}>Thing {n}</a></h3>{n} EUR</div>" for n in range(9)),
+            "All\n" + "\n".join(f"Thing {n}\n{n} EUR" for n in range(9)),
+            id="a list of things",
+        ),
+    ],
+)
+def test_landmarks_and_what_is_not_shown(markup: str, expected: str) -> None:
     assert read(markup) == expected
 
 

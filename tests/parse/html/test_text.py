@@ -30,13 +30,26 @@ def read(markup: str) -> str:
     ("markup", "expected"),
     [
         pytest.param(POSTGRES, "TRUNCATE\nTRUNCATE — empty a table", id="Postgres manual"),
-        pytest.param(SPHINX, "abs¶\nReturn the absolute value.", id="Sphinx manual"),
+        pytest.param(SPHINX, "abs\nReturn the absolute value.", id="Sphinx manual"),
         pytest.param(DJANGO, "Release notes\nFixes.", id="Django manual"),
         pytest.param(SQLITE, "Changes\nAdded -> operators\nFixed", id="SQLite manual"),
         pytest.param("<p>a</p>b<div>c<br>d</div>", "a\nb\nc\nd", id="blocks break lines"),
         pytest.param("a <b>b</b><i>c</i>\n\n d\u00a0\t e", "a bc d e", id="inline text is joined, white space folded"),
         pytest.param("<table><tr><td>a<td>b<tr><td>c</table>", "a b\nc", id="cells are words, rows lines"),
-        pytest.param("<pre>a\n  b</pre>", "a b", id="pre is folded too"),
+        pytest.param("<pre>a\n  b \n\nc\n</pre>d", "a\n  b\n\nc\nd", id="lines of pre are kept"),
+        pytest.param("<table><tr><td><pre>1\n2</pre><td><pre>a\n b</pre></table>", "a\n b", id="without their numbers"),
+        pytest.param("<h2>T<a href=#t>¶</a></h2><p>a # b<a href=x> § </a>", "T\na # b", id="permalinks are gone"),
+        pytest.param(
+            "<p>a <math><mi>x</mi><annotation encoding=application/x-tex>x_1</annotation></math> b",
+            "a $x_1$ b",
+            id="TeX",
+        ),
+        pytest.param(
+            "<p>a <span><span style='display:none'><math alttext='x_2'></math></span><img aria-hidden=true></span> b",
+            "a $x_2$ b",
+            id="a formula hidden beside its picture",
+        ),
+        pytest.param("<p>a <math><mi>x</mi> <mo>+</mo></math>", "a x +", id="a formula without TeX"),
         pytest.param(
             "a<script>x</script><style>y</style><noscript>z</noscript><template>t</template>b", "ab", id="unread"
         ),

@@ -1,9 +1,12 @@
 """Trees grow in bounded time."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from lxml import etree
 
 from app.parse.html import tree
+from tests.examples import examples
 
 
 def attributes(count: int, form: str = "a{}=1") -> bytes:
@@ -34,10 +37,9 @@ def test_a_flood_behind_an_unbalanced_comment_is_refused() -> None:
 @pytest.mark.parametrize(
     "markup",
     [
-        pytest.param(attributes(900) * 40, id="tags at the limit"),
-        pytest.param(b"<img src='data:" + b"x" * 500_000 + b"'><a href=y>", id="one long value"),
+        pytest.param(b"<img alt='" + b"x " * 50_000 + b"'><a href=y>", id="one long value"),
         pytest.param(b"<p title='a > b'>" * 3_000 + b"<a href=y>", id="quoted >"),
-        pytest.param(b"word " * 50_000 + b"<a href=y>", id="long text"),
+        pytest.param(b"a <b " + b"word " * 50_000 + b"><a href=y>", id="one name again and again"),
     ],
 )
 def test_what_only_looks_suspect_is_read(markup: bytes) -> None:
@@ -49,8 +51,9 @@ def test_what_only_looks_suspect_is_read(markup: bytes) -> None:
 
 @pytest.mark.parametrize("tag", ["div", "b", "x-y"])
 def test_stray_end_tags_below_deep_nesting_are_not_compared_with_every_open_one(tag: str) -> None:
-    """Not timed: what is quadratic takes ten minutes here, and the run ends. No ">" makes it suspect."""
-    markup = f"<{tag}>".encode() * 500_000 + b"</i>" * 500_000 + b" " * 4_000
+    """Not timed: what is quadratic takes ten minutes here, and the run ends."""
+    markup = f"<{tag}>".encode() * 500_000 + b"</i>" * 500_000
+    markup += b"<a " + b"b " * 4_000
     assert tree.is_suspect(markup)
     root = tree.grow(markup)
     assert root is not None
@@ -67,6 +70,54 @@ def test_a_flood_of_attributes_is_found_above_the_depth_where_the_tree_ends() ->
 def test_ordinary_documents_are_spared_the_census() -> None:
     assert not tree.is_suspect(b"<p class='x'>words</p>" * 10_000)
     assert not tree.is_suspect(attributes(3_000))  # small enough to be harmless
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        pytest.param(attributes(900) * 40, id="tags at the limit"),
+        pytest.param(b"<script>" + b"if (a < 1 && b[2]) c = 'd';\n" * 9_000 + b"</script>", id="an inline script"),
+        pytest.param(b"<script>" + b'{"a": 1, "b": "c"}, ' * 9_000 + b"</script>", id="data"),
+        pytest.param(b"<img src='data:" + b"x" * 500_000 + b"'>", id="one long value"),
+        pytest.param(b"word " * 50_000, id="long text"),
+        pytest.param(b"<p>x" * 9_000 + b"<p title='a > b'>" * 8, id="a few quoted >"),
+        pytest.param(b"<script>" + b"a <b 'c' " * 9_000 + b"</script>", id="what looks like a tag in a script"),
+    ],
+)
+def test_only_markup_that_may_hold_many_attributes_is_counted(markup: bytes) -> None:
+    assert not tree.is_suspect(markup)
+
+
+FLOODS = st.lists(
+    st.sampled_from(
+        ["a{} ", "a{}='>' ", 'a{}=">>" ', 'a{}="\'>" ', "/a{}='", 'x a{}="', "a{}=b ", "<script>", "</", "<p "]
+    ),
+    min_size=1,
+)
+
+
+@given(FLOODS, FLOODS, st.integers(2_000, 12_000))
+@settings(max_examples=examples(100), deadline=None)
+def test_what_is_not_suspect_has_a_bounded_number_of_attributes(
+    before: list[str], parts: list[str], count: int
+) -> None:
+    written = "".join(parts[n % len(parts)].format(n) for n in range(count))
+    markup = f"<i {''.join(before)}>{'<p>x' * 9_000}<p {written}>".encode()
+    assert tree.is_suspect(markup) or _most(markup) <= 17 * tree.MAX_ATTRIBUTES
+
+
+def _most(markup: bytes) -> int:
+    counted = [0]
+
+    class Counter:
+        def start(self, _tag: str, attributes: dict[str, str]) -> None:
+            counted.append(len(attributes))
+
+        def close(self) -> None:
+            """Required of a target."""
+
+    etree.fromstring(markup, etree.HTMLParser(target=Counter()))
+    return max(counted)
 
 
 @pytest.mark.parametrize("tag", ["div", "b", "x-y", "table><tr><td"])

@@ -118,7 +118,7 @@ def test_what_the_copy_refused_is_reopened_when_everything_is_allowed(worker: Wo
     lose(worker, site, ANSWERS, "/no", keep_fresh=True)
     later(worker, 12 * HOUR)
     assert states(worker) == {"/no": "refused"}
-    start(worker, site.url("/a"), name="wakes the host")
+    start(worker, site.url("/a"), name="wakes-the-host")
     later(worker, 30 * DAY)
     go(worker)
     assert states(worker) == {"/no": "resting"}

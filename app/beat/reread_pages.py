@@ -1,0 +1,259 @@
+"""Reread: reads stored pages again from the archive, where another version of the reader found their text.
+
+No request is sent, and nothing counts as a change. Digests are renewed with the text, and what is made of it is due
+again: fingerprints, words, items. Documents are read by a process that they may end (`app.runtime.reader_pool`).
+
+A lot is one transaction. It holds the captures that it reads, which no settle locks, and its hosts for the writing
+alone. A page that was fetched meanwhile stays as that visit left it. What a crash undoes is read again.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from hashlib import sha256
+
+import structlog
+from sqlalchemy import Connection, Engine
+
+from app.archive.read import Archive
+from app.config import Settings
+from app.crawl.frontier import duplicates
+from app.crawl.page.read import read_row
+from app.errors import ArchiveMissing, SegmentElsewhere, ServiceError
+from app.model import Archived, Capture, CaptureKind, Page
+from app.parse.html.html import READER
+from app.policy import directives, tdm
+from app.runtime.reader import PageOptions
+from app.runtime.reader_pool import ARGV, Readers
+from app.runtime.reader_process import START_S, Death
+from app.store import db, hosts, reread, server
+from app.store.pages import Where
+from app.store.reread import Renewed, StalePage
+
+_log = structlog.get_logger()
+AT_ONCE = 100  # pages
+BYTES_AT_ONCE = 8_000_000  # of their bodies; one page at least
+LOT_S = 1.0  # a lot that has read for so long is written
+SHARE_S = 1.0  # of the five seconds between two runs of beat's janitor
+REST_S = 600.0  # after all that could be read here was: the others' documents are away, or on other machines
+KINDLY = ("nice", "-n", "10", *ARGV)
+RENDERED_TYPE = "text/html; charset=utf-8"
+_NO_TEXT = {"noindex", "noarchive", "none"}
+
+
+@dataclass(slots=True, kw_only=True)
+class Reread:
+    """Pages that were read again, and pages that were not, by the reason why.
+
+    texts       of the pages: with another text
+    missing     their document is not in the archive, or on another machine's disk
+    withdrawn   their owners want no copy of them;   unreadable: the document ended its reader
+    overtaken   they were fetched meanwhile
+    """
+
+    pages: int = 0
+    texts: int = 0
+    missing: int = 0
+    withdrawn: int = 0
+    unreadable: int = 0
+    overtaken: int = 0
+
+
+class Rereading:
+    """Reads the pages of a crawl again, lot by lot. Not for several threads.
+
+    after   host id and key of the last page that was looked at
+    found   of all lots so far
+    """
+
+    def __init__(self, engine: Engine, settings: Settings, crawl_id: int, after: tuple[int, bytes] = (0, b"")) -> None:
+        self._engine = engine
+        self._settings = settings
+        self._crawl_id = crawl_id
+        self._archive = Archive(engine, settings)
+        self._readers = Readers(
+            deadline_s=settings.parse_deadline_s, memory_bytes=settings.parse_memory_bytes, argv=KINDLY
+        )
+        self.after = after
+        self.found = Reread()
+
+    def lot(self) -> bool:
+        """Read the next pages again. False: there are none."""
+        return db.repeat(self._lot)
+
+    def close(self) -> None:
+        self._readers.close()
+
+    def _lot(self) -> bool:
+        found, after = Reread(), self.after
+        with db.transaction(self._engine) as tx:
+            pages = reread.stale(tx, crawl_id=self._crawl_id, after=after, reader=READER, n=AT_ONCE)
+            if not pages:
+                return False
+            held = reread.hold(tx, [page for page in pages if not _is_withdrawn(page)])
+            now = server.now(tx)
+            rows: list[Renewed] = []
+            until, octets = time.monotonic() + LOT_S, 0
+            for page in pages:
+                capture = held.get(page.where)
+                octets += capture.body_bytes if capture else 0
+                if after != self.after and (octets > BYTES_AT_ONCE or time.monotonic() > until):
+                    break
+                after = page.host_id, page.key
+                if capture is None:
+                    found.withdrawn += _is_withdrawn(page)
+                    found.missing += not _is_withdrawn(page)
+                else:
+                    rows += self._read(page, capture, found, partial(_wants_no_text, self._settings, now))
+            _write(tx, rows, {page.where: page for page in pages}, found)
+        self.after = after
+        _add(self.found, found)
+        if found.pages:
+            _log.info("reread.read", crawl=self._crawl_id, pages=found.pages, texts=found.texts)
+        return True
+
+    def _read(
+        self, page: StalePage, capture: Capture, found: Reread, wants_no_text: Callable[[Archived, Page], bool]
+    ) -> list[Renewed]:
+        """The page's row, read again; none where it cannot be."""
+        try:
+            body, answer = self._document(capture)
+        except (ArchiveMissing, SegmentElsewhere) as error:
+            _log.info("reread.no_document", url=page.url, error=str(error))
+            found.missing += 1
+            return []
+        options = PageOptions(
+            content_type=RENDERED_TYPE if page.is_rendered else answer.header("content-type"),
+            content_language=answer.header("content-language"),
+            token=self._settings.product_token.lower(),
+            max_links=0,
+            want_text=True,
+            want_language=True,
+        )
+        document = self._readers.page(body, options, within_s=self._readers.patience_s + START_S)
+        if isinstance(document, str):
+            raise ServiceError("the process that reads documents", f"did not start within {START_S:g} s; try again")
+        if isinstance(document, Death):
+            _log.warning("reread.killed_its_reader", url=page.url, cause=document.cause, said=document.said)
+            found.unreadable += 1
+            return []
+        if wants_no_text(answer, document):
+            found.withdrawn += 1
+            return []
+        return [_renewed(page, capture, document)]
+
+    def _document(self, capture: Capture) -> tuple[bytes, Archived]:
+        """The document's octets, and the answer of the site that has its header, where that can be read here."""
+        document = answer = self._archive.read(capture)
+        if capture.kind == CaptureKind.RENDERED:
+            with suppress(ArchiveMissing, SegmentElsewhere):
+                answer = self._archive.plain(capture)[1]
+        return document.body, answer
+
+
+class RereadJanitor:
+    """Reads pages of any crawl again, some at a time. One process has one: a run while another lasts does nothing."""
+
+    def __init__(self, engine: Engine, settings: Settings) -> None:
+        self._engine = engine
+        self._settings = settings
+        self._marks: dict[int, tuple[int, bytes]] = {}  # how far each crawl is
+        self._rests: dict[int, float] = {}  # until when a crawl is left alone, in monotonic seconds
+        self._alone = threading.Lock()
+
+    def run(self, *, within_s: float = SHARE_S) -> bool:
+        """Read for so long, one lot at least. Returns whether there may be more that can be read here."""
+        if not self._alone.acquire(blocking=False):
+            return False
+        try:
+            until = time.monotonic() + within_s
+            with db.transaction(self._engine) as tx:
+                ids = reread.crawls(tx, reader=READER)
+            return any(self._some(id, until) for id in ids if self._rests.get(id, 0.0) <= time.monotonic())
+        finally:
+            self._alone.release()
+
+    def _some(self, crawl_id: int, until: float) -> bool:
+        """Read pages of a crawl until then. False: all were looked at."""
+        reading = Rereading(self._engine, self._settings, crawl_id, self._marks.get(crawl_id, (0, b"")))
+        try:
+            while reading.lot():
+                self._marks[crawl_id] = reading.after
+                if time.monotonic() > until:
+                    return True
+        finally:
+            reading.close()
+        self._marks.pop(crawl_id, None)
+        self._rests[crawl_id] = time.monotonic() + REST_S
+        return False
+
+
+def _is_withdrawn(page: StalePage) -> bool:
+    """Its owner wants no copy of it, by what is on record: it gets no text again."""
+    reserved = page.honour_opt_outs and any(map(tdm.was_reserved, page.opt_outs))
+    return reserved or not _NO_TEXT.isdisjoint(page.directives.split(", "))
+
+
+def _wants_no_text(settings: Settings, now: datetime, answer: Archived, document: Page) -> bool:
+    """The document says so, as this version of the reader understands it."""
+    said = directives.read(answer.header("x-robots-tag"), document.robots, settings.product_token, now=now)
+    return said.noindex or said.noarchive
+
+
+def _renewed(page: StalePage, capture: Capture, document: Page) -> Renewed:
+    return {
+        **read_row(page.url, document, sha256(document.main_text.encode()).digest()),
+        "host_id": page.host_id,
+        "crawl_id": page.crawl_id,
+        "key": page.key,
+        "url": page.url,
+        "body_sha256": page.body_sha256,
+        "is_rendered": page.is_rendered,
+        "fetched_at": page.fetched_at,
+        "reader_before": page.reader,
+        "capture_id": capture.id,
+    }
+
+
+def _write(tx: Connection, rows: Sequence[Renewed], before: Mapping[Where, StalePage], found: Reread) -> None:
+    """Write what was read, and have renewed what is made of it."""
+    if not rows:
+        return
+    hosts.lock(tx, sorted({row["host_id"] for row in rows}))
+    written = reread.renew(tx, rows)
+    found.overtaken += len(rows) - len(written)
+    rows = [row for row in rows if _where(row) in written]
+    others = [row for row in rows if _says_else(row, before[_where(row)])]
+    found.pages += len(rows)
+    found.texts += sum(row["text_sha256"] != before[_where(row)].text_sha256 for row in rows)
+    if not rows:
+        return
+    reread.compare_with(tx, rows)
+    parted = reread.part(tx, written)
+    duplicates.note_texts(tx, rows)
+    reread.queue(tx, parted | {_where(row) for row in others})
+    reread.handle(tx, others)
+
+
+def _where(row: Renewed) -> Where:
+    return row["host_id"], row["crawl_id"], row["key"]
+
+
+def _says_else(row: Renewed, before: StalePage) -> bool:
+    """Whether anything is another that is searched, compared, or handed to handlers."""
+    return (row["text_sha256"], row["title"], row["description"], row["language"], row["language_detected"]) != (
+        before.text_sha256,
+        before.title,
+        before.description,
+        before.language,
+        before.language_detected,
+    )
+
+
+def _add(total: Reread, lot: Reread) -> None:
+    for name in Reread.__slots__:
+        setattr(total, name, getattr(total, name) + getattr(lot, name))

@@ -1,0 +1,168 @@
+"""`tiptoe changes`: what is new, changed and gone in a crawl of two rounds, in a pipe, as JSON lines, and in Python."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+
+import tiptoe as face
+from app.admin import crawls
+from app.crawl.state.setup import make_sender, make_worker
+from app.store import crawls as crawl_rows
+from app.store import db
+from tests.cli.conftest import Ran, Tiptoe
+from tests.crawl import loop
+from tests.crawl.archiving import Archiving
+from tests.crawl.web import Answer, Site, Web, html
+from tests.steering import steering
+from tests.store.rows import clean, one
+
+KEPT = "A passage that stays as it is, whatever else is said on this page of the site."
+OLD, NEW = "The shop is open on Mondays.", "The shop is open on Tuesdays."
+
+
+@dataclass(frozen=True)
+class Twice:
+    """A crawl `docs` of two rounds.   between: a moment after the first;   home: where its archive is"""
+
+    site: Site
+    between: datetime
+    home: Path
+
+
+@pytest.fixture(scope="module")
+def engine(database_url: str) -> Iterator[Engine]:
+    with clean(database_url) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def crawled(database_url: str, engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Twice]:
+    """Between its rounds /a changed, /b went, /new came; /c says the same in other bytes, /never was no page."""
+    home = tmp_path_factory.mktemp("home")
+    settings = loop.make_settings(database_url, home=home)
+    sender = make_sender(settings)
+    with Web() as web:
+        site, other = web.site(), web.site()
+        site.pages |= {
+            "/": html("/a", "/b", "/c", "/never", text=KEPT),
+            "/a": html(text=f"{KEPT}</p><p>{OLD}", title="A \x1b[31mpage"),
+            "/b": html(text="A page that goes away."),
+            "/c": html(text="A page that stays."),
+        }
+        other.pages["/"] = html(text="Words of another crawl.")
+        made = make_worker(settings, engine=engine, send=sender.send, where=sender.where, name="test:0")
+        archiving = Archiving(made, home)
+        worker = archiving.worker
+        loop.start(worker, site.url(), name="docs", archive=True)
+        loop.start(worker, other.url(), name="other")
+        loop.run(worker)
+        between = one(engine, "SELECT clock_timestamp()")
+        site.pages["/"] = html("/a", "/b", "/c", "/never", "/new", text=KEPT)
+        site.pages["/a"] = html(text=f"{KEPT}</p><p>{NEW}", title="A \x1b[31mpage")
+        site.pages["/b"] = Answer(status=410)
+        site.pages["/c"] = html(text="A page that stays.", head="<!-- other bytes -->")
+        site.pages["/new"] = html(text="A page that came.")
+        crawls.go_round(engine, "docs", settings)
+        loop.run(worker)
+        archiving.close()
+        yield Twice(site, between, home)
+    sender.close()
+
+
+@pytest.fixture
+def twice(crawled: Twice, tiptoe: Tiptoe, monkeypatch: pytest.MonkeyPatch) -> Twice:
+    monkeypatch.setenv("TIPTOE_HOME", str(crawled.home))
+    return crawled
+
+
+def changes_of(ran: Ran) -> list[tuple[str, str]]:
+    assert (ran.code, ran.err) == (0, "")
+    return sorted((each["change"], each["url"]) for each in map(json.loads, ran.out.splitlines()))
+
+
+def test_each_change_is_one_line_of_json(tiptoe: Tiptoe, twice: Twice) -> None:
+    """No page of another crawl, none that was never a page, none that says the same as before."""
+    ran = tiptoe("changes", "docs", "--since", twice.between.isoformat(), "--json")
+    url = twice.site.url
+    assert changes_of(ran) == [("changed", url("/a")), ("gone", url("/b")), ("new", url("/new"))]
+    first = json.loads(ran.out.splitlines()[0])
+    assert set(first) == {"change", "at", "crawl", "url", "host", "title"}
+    assert steering(ran.out) == []
+
+
+def test_a_page_that_was_new_and_changed_has_both_in_their_order(tiptoe: Tiptoe, twice: Twice) -> None:
+    lines = [json.loads(line) for line in tiptoe("changes", "docs", "--json").out.splitlines()]
+    of_a = [line for line in lines if line["url"] == twice.site.url("/a")]
+    assert [line["change"] for line in of_a] == ["new", "changed"]
+    assert of_a[0]["at"] < of_a[1]["at"]
+    assert len([line for line in lines if line["change"] == "new"]) == 5
+
+
+def test_the_end_of_a_crawl_counts_the_same(engine: Engine, twice: Twice) -> None:
+    with db.transaction(engine) as tx:
+        assert crawl_rows.brought(tx, 1, since=twice.between) == (1, 1, 1)
+
+
+def test_a_person_sees_each_kind_and_how_many(tiptoe: Tiptoe, twice: Twice) -> None:
+    ran = tiptoe("changes", "docs", "--since", twice.between.isoformat())
+    assert (ran.code, ran.err) == (0, "")
+    lines = ran.out.splitlines()
+    assert [line for line in lines if line.endswith(", 1 page")] == ["new, 1 page", "changed, 1 page", "gone, 1 page"]
+    assert lines[-1].startswith("1 new, 1 changed, 1 gone in docs since ")
+    assert steering(ran.out) == []
+
+
+@pytest.mark.parametrize("since", ["between", "7d"])
+def test_passages_are_read_from_the_archive(tiptoe: Tiptoe, twice: Twice, since: str) -> None:
+    before = len(twice.site.log)
+    begins = twice.between.isoformat() if since == "between" else since
+    ran = tiptoe("changes", "docs", "--since", begins, "--passages", "--json")
+    (changed,) = [each for each in map(json.loads, ran.out.splitlines()) if each["change"] == "changed"]
+    assert [(each["kind"], each["text"]) for each in changed["passages"] if each["kind"] in "+-"] == [
+        ("-", OLD),
+        ("+", NEW),
+    ]
+    assert len(twice.site.log) == before
+    shown = tiptoe("changes", "docs", "--passages").out.splitlines()
+    assert f"- {OLD}" in shown
+    assert f"+ {NEW}" in shown
+
+
+def test_why_there_are_no_passages(
+    tiptoe: Tiptoe, twice: Twice, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its archive is elsewhere."""
+    monkeypatch.setenv("TIPTOE_HOME", str(tmp_path))
+    ran = tiptoe("changes", "docs", "--passages", "--json")
+    (changed,) = [each for each in map(json.loads, ran.out.splitlines()) if each["change"] == "changed"]
+    assert (ran.code, changed["passages"]) == (0, None)
+    assert changed["why_not"]
+
+
+def test_nothing_happened(tiptoe: Tiptoe, twice: Twice) -> None:
+    later = "2126-01-01"
+    ran = tiptoe("changes", "docs", "--since", later)
+    assert ran.out.splitlines()[-1].startswith("0 new, 0 changed, 0 gone in docs")
+    assert changes_of(tiptoe("changes", "docs", "--since", later, "--json")) == []
+
+
+@pytest.mark.parametrize(
+    ("args", "why"),
+    [(["dogs"], "did you mean docs?"), (["docs", "--since", "lately"], "is not a moment")],
+    ids=["crawl", "since"],
+)
+def test_bad_input_is_one_line(tiptoe: Tiptoe, twice: Twice, args: list[str], why: str) -> None:
+    ran = tiptoe("changes", *args, "--json")
+    assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1)
+    assert why in ran.err
+
+
+def test_a_script_gets_them_too(twice: Twice) -> None:
+    found = [(str(each.change), each.url) for each in face.changes("docs", since=twice.between)]
+    url = twice.site.url
+    assert sorted(found) == [("changed", url("/a")), ("gone", url("/b")), ("new", url("/new"))]
