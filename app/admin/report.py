@@ -14,7 +14,7 @@ from app.admin.waiting import last_ending, resting_words, when
 from app.config import Settings
 from app.crawl.frontier.pick import make_scope
 from app.model.reasons import Cause, words
-from app.policy.focus.verdict import Measured, verdict
+from app.policy.focus.verdict import MOST_LEFT, Measured, left_out, verdict
 from app.policy.scope import host_of_folder, leads_away
 from app.store import (
     caps,
@@ -24,6 +24,7 @@ from app.store import (
     fetches,
     hosts,
     pages,
+    patterns,
     segments,
     sitemaps,
     suppressions,
@@ -148,7 +149,14 @@ def report(engine: Engine, name: str, settings: Settings | None = None) -> Repor
             full_hosts=[] if cap is None else caps.full_hosts_of(tx, crawl.id, cap=cap, n=MOST_HOSTS),
             why_nothing=None if brought.pages else "; ".join(why_nothing(tx, crawl.id)),
             days=days,
-            verdict=verdict(days, crawl.name, findings(failures(tx, crawl.id))),
+            verdict=verdict(
+                days,
+                crawl.name,
+                [
+                    *findings(failures(tx, crawl.id)),
+                    *(left_out(*each) for each in patterns.left(tx, crawl.id, n=MOST_LEFT)),
+                ],
+            ),
         )
 
 

@@ -31,6 +31,7 @@ class Summary:
     redirects  folders that came into the scope
     elsewhere  pages of other sites that seeds redirect to, which were fetched alone
     refused    URLs that were admitted, and refused since
+    left       lines about patterns of which the most URLs were refused as a trap
     unopened   of pages that wait for a browser: how many, and why; none: none waits
     paused     hosts that an operator paused, with URLs queued; one more than is told of
     uncompared pages that are yet to be compared with others
@@ -44,6 +45,7 @@ class Summary:
     redirects: Sequence[str] = ()
     elsewhere: Sequence[str] = ()
     refused: "Sequence[RefusedUrls]" = ()
+    left: Sequence[str] = ()
     unopened: Sequence[str] = ()
     paused: Sequence[str] = ()
     uncompared: int = 0
@@ -71,6 +73,7 @@ def lines(
     if totals.suppressed:
         yield f"{counted(totals.suppressed, 'link')} refused{_most(summary.links, totals.suppressed)}"
     yield from (_refused(each, command) for each in summary.refused)
+    yield from (f"  {line}" for line in summary.left)
     if summary.unopened:
         pages, why = summary.unopened
         yield f"{pages}: {why}"

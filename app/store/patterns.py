@@ -100,6 +100,16 @@ class RefusedUrl(NamedTuple):
     pattern: str
 
 
+class LeftOut(NamedTuple):
+    """A pattern whose URLs are refused as a trap: how many, how many requests it took, and one of them."""
+
+    host: str
+    pattern: str
+    urls: int
+    fetched: int
+    url: str
+
+
 class Spared(TypedDict):
     """A refused URL that is queued; copies: it is not, and this is the pattern that it is refused for."""
 
@@ -141,6 +151,11 @@ def refused_of(tx: Connection, rows: Sequence[Sought]) -> list[RefusedUrl]:
 def spare(tx: Connection, rows: Sequence[Spared]) -> None:
     if rows:
         db.run(tx, _sql["spare"], {"rows": db.rows_param(rows)})
+
+
+def left(tx: Connection, crawl_id: int, *, n: int) -> list[LeftOut]:
+    """The patterns of a crawl of which the most URLs are refused."""
+    return db.run(tx, _sql["left"], {"crawl_id": crawl_id, "n": n}).of(LeftOut)
 
 
 def report(tx: Connection, *, host_id: int, n: int) -> list[Mapping[str, Any]]:

@@ -15,8 +15,8 @@ WHERE p.fetched >= :tries AND p.new = 0
 -- keep: what they have brought by now; only under the host's lease, so nobody else writes them
 INSERT INTO url_patterns AS p (
     host_id, crawl_id, pattern, urls, fetched, new, refused, lately, new_lately, rendered, gain, told, spared, grown)
-SELECT r.host_id, r.crawl_id, r.pattern, r.urls, r.fetched, r.new, r.refused, r.lately, r.new_lately, r.rendered, r.gain,
-       r.told, r.spared, r.grown
+SELECT r.host_id, r.crawl_id, r.pattern, r.urls, r.fetched, r.new, r.refused, r.lately, r.new_lately, r.rendered,
+       r.gain, r.told, r.spared, r.grown
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, pattern text, urls integer, fetched integer, new integer, refused integer,
     lately real, new_lately real,
@@ -72,6 +72,20 @@ SET state = CASE WHEN r.copies IS NULL THEN 'queued' ELSE u.state END,
     detail = r.copies
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, id bigint, copies text)
 WHERE u.host_id = r.host_id AND u.id = r.id AND u.state = 'refused'
+
+-- left: patterns of a crawl of which the most URLs are refused, what each took in requests, and one of its URLs
+SELECT h.name AS host, left_out.detail AS pattern, left_out.urls, coalesce(p.fetched, 0) AS fetched, left_out.url
+FROM (
+    SELECT host_id, detail, count(*) AS urls, min(url) AS url
+    FROM urls
+    WHERE crawl_id = :crawl_id AND state = 'refused' AND cause = 'trap' AND detail IS NOT NULL
+    GROUP BY host_id, detail
+    ORDER BY urls DESC, host_id, detail
+    LIMIT :n
+) AS left_out
+JOIN hosts AS h ON h.id = left_out.host_id
+LEFT JOIN url_patterns AS p ON p.host_id = left_out.host_id AND p.crawl_id = :crawl_id AND p.pattern = left_out.detail
+ORDER BY left_out.urls DESC, h.name, pattern
 
 -- report: the patterns of a host in every crawl, the most refused first
 SELECT c.name AS crawl, p.pattern, p.urls, p.fetched, p.new, p.refused, p.lately, p.new_lately,

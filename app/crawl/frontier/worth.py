@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import structlog
 from sqlalchemy import Connection
 
-from app.crawl.state.focus import MOST_KEPT_REFUSED, CrawlFocus
+from app.crawl.state.focus import CrawlFocus
 from app.crawl.state.picked import Picked
 from app.crawl.state.seen_phrases import SeenPhrases, keep_within
 from app.crawl.state.worker import Worker
@@ -157,7 +157,7 @@ def candidate(
         )
         if kind is TrapKind.PATTERN:
             retried = focus.retries(shape.groups[0], url)
-            if focus.refuse(shape.name, shape.groups[0]) >= MOST_KEPT_REFUSED and not retried:
+            if focus.refuse(shape.name, shape.groups[0]) >= focus.most_kept(shape.name) and not retried:
                 return Refusal.TRAP_PATTERN
             event, detail = (UrlEvent.FORCED, None) if retried else (UrlEvent.TRAPPED, shape.name)
         elif kind is not None:

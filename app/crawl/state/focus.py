@@ -100,7 +100,10 @@ class CrawlFocus:
         return None if not self.judges or self.profile.allows(url) else self.copied(url.target)
 
     def copied(self, target: str, *, is_spared: bool = False) -> str | None:
-        """The same for a path and query. is_spared: a difference whose pages tell something of their own is none."""
+        """How a path and query differ from those of a fetched page, as in `copies`.
+
+        is_spared: a difference whose pages tell something of their own is none
+        """
         names = self.seen.twins(target)
         path, query, _ = target.partition("?")
         if query:
@@ -187,6 +190,10 @@ class CrawlFocus:
         for name in names:
             self._put(name, self._yield(name).refusing())
         return before.refused
+
+    def most_kept(self, name: str) -> int:
+        """How many refused URLs of a pattern have rows: where its pages tell something, a share of the budget."""
+        return max(MOST_KEPT_REFUSED, self.share if patterns.tells(self._yield(name)) else 0)
 
     def hold(self, name: str) -> None:
         """Note that URLs are refused for a pattern, though others count them: they are queued once it turns."""

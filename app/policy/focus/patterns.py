@@ -214,8 +214,8 @@ def spares(found: Yield, group: Yield) -> int:
     """How many refused URLs of a shape are fetched where nothing better waits and the budget has room.
 
     Its pages must tell something of their own. Each time it is twice as many, until these name as many again that are
-    refused: what grows as fast as it is fetched has no end. Until it has had a few pages it is one: without any page its
-    group must tell.
+    refused: what grows as fast as it is fetched has no end. Of a shape that has had few pages it is one; where it has
+    had none, its group must tell.
 
     group: a group of the shape, or the shape
     """

@@ -4,16 +4,21 @@ Each finding is a sentence with its number and a remedy. The thresholds are our 
 said of shares.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from app.model.url import target_of
 from app.words import counted
 
 FEW: Final = 100  # requests, pages or recrawls: of fewer no share is judged
 DAY_S: Final = 86_400.0
 SLOW_MS: Final = 2_000
+MOST_LEFT: Final = 3  # patterns that are told of, whose URLs are refused
+_DIGIT: Final = re.compile(r"\d")
+_SPECIAL: Final = re.compile(r"[^A-Za-z0-9/_~=&,:;@!-]")  # any character stands for one of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +62,23 @@ def verdict(days: Sequence[Measured], name: str, also: Sequence[str] = ()) -> li
             "nothing was measured in these days: it is, every ten minutes while the crawl is active and when it ends",
         ]
     return [*also, *_wasted(days, name), *_starved(days, name)] or ["nothing stands out"]
+
+
+def left_out(host: str, pattern: str, urls: int, fetched: int, url: str) -> str:
+    """The line about a pattern whose URLs a crawl refuses as a trap, with what lets them through.
+
+    fetched: requests that it took;   url: one of them
+    """
+    allow = f"allow = ['^{_start_of(target_of(url))}'] in a profile's [traps]"
+    return f"{host}{pattern}: {counted(urls, 'URL')} refused after {counted(fetched, 'request')}; wanted? {allow}"
+
+
+def _start_of(target: str) -> str:
+    """A regular expression of how paths like this one begin: with its first folder, else its path or first word."""
+    path, mark, _ = target.partition("?")
+    folder, slash, rest = path[1:].partition("/")
+    start = f"/{folder}/" if rest or slash else f"{path}{mark}"
+    return _SPECIAL.sub(".", _DIGIT.split(start)[0])
 
 
 def _wasted(days: Sequence[Measured], name: str) -> list[str]:

@@ -1,12 +1,14 @@
 """What is refused by trial and has an end is fetched where nothing better waits and the budget has room."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
 import pytest
 
+from app.admin.report import report
 from app.crawl.state.worker import Worker
 from app.model import Budgets
+from app.policy.focus.shape import shape_of
 from tests.crawl.focus.test_traps import asked, words
 from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Hit, Site, Web
@@ -19,12 +21,16 @@ FRAME = (
 )
 
 
+# what is told of a pattern that stays refused: the start of its paths, as a profile lets them through
+ALLOW = {"/week/": "/week/", "/find?from=": "/find.", "/things?size=": "/things."}
+
+
 @pytest.fixture
 def site(web: Web) -> Site:
     return web.site()
 
 
-def page(*lines: str, links: list[str] = []) -> Answer:  # noqa: B006
+def page(*lines: str, links: Sequence[str] = ()) -> Answer:
     """A page in a shop's frame: lines of text, and links by their paths."""
     said = "".join(f"<p>{line}</p>" for line in lines)
     named = "".join(f'<li><a href="{link}">{link.strip("/")}</a></li>' for link in links)
@@ -107,6 +113,21 @@ def test_what_has_no_end_is_left(worker: Worker, site: Site, start_of: str, made
     run(worker)
     assert set(paths) <= set(site.pages_asked)
     assert len(asked(site, start_of)) <= 40
+    (line,) = report(worker.engine, "c").verdict
+    name = shape_of(f"{start_of}1").name
+    assert line.startswith(f"{site.host}{name}: ")
+    assert f"allow = ['^{ALLOW[start_of]}']" in line
+
+
+def test_links_to_nothing_stay_refused(worker: Worker, site: Site) -> None:
+    """Beside products that are fetched after all."""
+    paths = shop(site, "/p/{}".format, many=140)
+    dead = [f"/dead/{n}x" for n in range(150)]
+    site.pages["/all/0"] = page(words("all"), links=paths[:20] + dead)
+    start(worker, site.url(), budgets=Budgets(max_pages=900))
+    run(worker)
+    assert set(paths) <= set(site.pages_asked)
+    assert len(asked(site, "/dead")) <= 15
 
 
 def endless(site: Site, start_of: str, made: Callable[[int], Answer]) -> Callable[[Hit], Answer]:

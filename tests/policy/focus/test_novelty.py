@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.policy.focus.novelty import MOST_CHARS, own_text, phrases, said, words_of
+from app.policy.focus.novelty import MOST_CHARS, own_text, phrases, said, statements, words_of
 
 LABELS = ["Red Summer Shirt", "Blue Winter Coat", "Next", "17"]
 CAPTION = "A heron waits beside the frozen weir"
@@ -61,3 +61,22 @@ def test_of_a_long_text_a_beginning_and_a_middle_are_compared() -> None:
     text = "one two three\nfour five six\nseven eight"
     assert said(text, len(text)) == said(text)
     assert said(text, 14).all_words == ["one", "two", "five", "si"]
+
+
+FRAME = "Delivery takes two or three working days within the country and a week to all other countries on earth"
+
+
+# text, path, labels of links: whether it has a line that the page before it has not
+@pytest.mark.parametrize(
+    ("text", "target", "labels", "tells"),
+    [
+        (f"Product 8\nPrice: 17.30\n{FRAME}", "/p/8", (), True),
+        (f"Product 8\nPrice: 9.90\n{FRAME}", "/p/8", (), False),
+        (f"Price: 9.90\nMonth 2031-05\n{FRAME}", "/calendar/2031/05", (), False),
+        ("Product 7\nPrice: 9.90\nThe next one", "/p/7", ("The next one",), False),
+        (FRAME, "/p/7?print=1", (), False),
+    ],
+)
+def test_a_line_of_its_own_may_be_a_number(text: str, target: str, labels: tuple[str, ...], tells: bool) -> None:
+    before = statements(said(f"Product 7\nPrice: 9.90\nMonth\n{FRAME}"), "/p/7", ())
+    assert bool(statements(said(text), target, labels) - before) == tells

@@ -3,7 +3,19 @@
 import pytest
 
 from app.policy.focus.novelty import new_share, phrases, words_of
-from app.policy.focus.patterns import MUCH, TrapKind, Yield, by_form, has_turned, is_poor, is_retried, is_worth
+from app.policy.focus.patterns import (
+    MOST_SPARED,
+    MUCH,
+    TRIES,
+    TrapKind,
+    Yield,
+    by_form,
+    has_turned,
+    is_poor,
+    is_retried,
+    is_worth,
+    spares,
+)
 from app.policy.focus.profile import TrapTerms
 from app.policy.focus.shape import LONGEST, shape_of
 
@@ -234,3 +246,27 @@ def test_ours_a_shape_needs_a_browser_as_long_as_each_rendering_proves_it(
         found = found.after_rendering(gain)
     assert found.found().after(True).needs_browser(chars) is needs
     assert found.rendered < 2**15, "a smallint holds it"
+
+
+def thin(pages: int, told: int, **values: int) -> Yield:
+    return Yield(fetched=pages, told=told, refused=9, **values)
+
+
+# refused URLs of a shape: what it has had, what its group has had, how many are fetched where the budget has room
+@pytest.mark.parametrize(
+    ("own", "group", "n"),
+    [
+        (thin(3, 3), Yield(), TRIES),
+        (thin(3, 2), Yield(), TRIES),
+        (thin(3, 1), Yield(), 0),  # the first page of a trap tells something, too
+        (thin(8, 8, spared=5, grown=9), Yield(), 2 * TRIES),
+        (thin(8, 8, spared=5, grown=6), Yield(), 0),  # as many again were refused meanwhile
+        (thin(300, 300, spared=MOST_SPARED, grown=9), Yield(), MOST_SPARED),
+        (thin(1, 1), Yield(), 1),
+        (thin(0, 0), thin(4, 4), 1),
+        (thin(0, 0), thin(4, 0), 0),
+        (thin(0, 0, spared=1), thin(4, 4), 0),
+    ],
+)
+def test_refused_urls_that_tell_something_are_spared(own: Yield, group: Yield, n: int) -> None:
+    assert spares(own, group) == n
