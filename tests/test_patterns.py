@@ -57,6 +57,8 @@ def calls(source: str) -> Iterator[str]:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if is_ours(value, texts):
                 texts.add(name)
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=value) if is_ours(value, texts):
+                texts |= {each.id for each in names if isinstance(each, ast.Name)}
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value) if is_ours(value, texts):
                 texts.add(name)
     given = {id(node.func): node.args[:1] for node in ast.walk(tree) if isinstance(node, ast.Call)}

@@ -58,7 +58,7 @@ _SCRIPTS: Final = tuple(
     )
 )
 _FIRSTS: Final = [first for first, _, _ in _SCRIPTS]
-_FOREIGN: Final = re.compile(f"[{_FIRSTS[0]}-\U0010ffff]")  # beyond Latin
+_FOREIGN: Final = re.compile("[\u0370-\U0010ffff]")  # beyond Latin
 _OF_SCRIPTS: Final = frozenset().union(*(languages for _, _, languages in _SCRIPTS)) - frozenset(
     ["az", "mn", "sr", "tt"]
 )

@@ -28,7 +28,9 @@ _PUT_IN = str.maketrans({_ESCAPE: "\\", _LESS: "<", _MORE: ">", _DEFINES: "", _F
 _DEFINITION = re.compile(rf"\n[> ]*\n([> ]*){_DEFINES}")
 _NUMBERED = re.compile(rf"{_FORMULA}(\d+){_FORMULA}")
 # What CommonMark would read as emphasis, code, a link, a tag or a character: https://spec.commonmark.org/0.31.2/
-_MARKUP = re.compile(r"\\(?=[`*_<&\]\\])|`|\*(?=\S)|(?<=\S)\*|(?<![^\W_])_+|_+(?![^\W_])|\](?=\()|<(?=[A-Za-z/!?])|&(?=#?\w+;)")
+_MARKUP = re.compile(
+    r"\\(?=[`*_<&\]\\])|`|\*(?=\S)|(?<=\S)\*|(?<![^\W_])_+|_+(?![^\W_])|\](?=\()|<(?=[A-Za-z/!?])|&(?=#?\w+;)"
+)
 # No Char by https://www.w3.org/TR/xml/#charsets: lxml reads them from broken pages, and refuses them in a text.
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _RAW = frozenset({"pre", "code", "kbd", "samp", "tt"})  # written as they stand

@@ -1,4 +1,4 @@
-"""what pages say of themselves: headline, author, data, and the day as they write it
+"""pages say of themselves: headline, author, data, and the day as they write it
 
 Pages of before have them once they are fetched again and have changed, or are read again.
 """

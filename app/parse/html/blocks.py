@@ -53,8 +53,9 @@ HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 # A block is _OPEN, its tag and names, _NAMES_END, what is in it, _CLOSE. An _OPEN alone is a break.
 _OPEN, _NAMES_END, _CLOSE, _LINK, _LINK_END = "\x8d\x81\x8f\x90\x9d"
 PERMALINKS = "¶#§🔗\u200b"  # a link of such a sign alone leads to where it stands
-_SIGN = re.compile(rf"\s*+[{PERMALINKS}]\s*+")
-_PERMALINK = re.compile(f"{_LINK}{_SIGN.pattern}{_LINK_END}")
+_A_SIGN = rf"\s*+[{PERMALINKS}]\s*+"
+_SIGN = re.compile(_A_SIGN)
+_PERMALINK = re.compile(f"{_LINK}{_A_SIGN}{_LINK_END}")
 _SENTENCE_ENDS = frozenset(".!?…:;。！？”\"')»")
 _MAX_NAME_CHARS = 300
 _LONG_BYTES, _SENTENCE_BYTES = 80, 40  # of UTF-8: a script with fewer letters a word has more bytes a letter

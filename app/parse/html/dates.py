@@ -40,7 +40,8 @@ _PUBLISHED_TIME = re.compile(
 _MODIFIED_TIME = re.compile(r"(?<![a-z])(?:datemodified|modified|updated|dt-updated)(?![a-z])")
 # A date for people: the first words of an element that is named so, else what follows the headline of an article.
 _MARKS = (b"ublished", b"byline")  # one of them stands in pages that say nothing of themselves and have a date
-_NAMED = tuple(b"date posted Posted publish Publish byline timestamp -time meta- -meta _meta meta_".split())
+_NAMED = (b"date", b"osted", b"ublish", b"byline", b"meta", b"timestamp")
+_LOOKED_AT_BYTES = 150_000  # of the body: the date stands near the headline
 _AN_ATTRIBUTE = re.compile(
     rb"""<[a-z][^<>]{0,300}(?:class|id|itemprop|property)=["']?[^"'<>]{0,200}\Z""", re.IGNORECASE
 )
@@ -190,6 +191,8 @@ def of_text(markup: bytes, language: str | None, *, is_rich: bool) -> Dated | No
     """
     if not is_rich and not any(mark in markup for mark in _MARKS):  # most pages of manuals
         return None
+    begin = max(markup.find(b"<body"), 0)
+    markup = markup[begin : begin + _LOOKED_AT_BYTES]
     for start in named(markup):
         most = _PHRASE_CHARS if markup[start : start + 1] in b"pP" else _NAMED_CHARS
         if day := written_day(_text(markup[start : start + _NAMED_BYTES], most), language):
@@ -215,8 +218,8 @@ def named(markup: bytes) -> list[int]:
             end = markup.find(b">", at, at + _TAG_BYTES)
             if end > 0 and begin >= 0 and _is_named(markup[begin : end + 1], at - begin):
                 found.add(end + 1)
-            elif name[0] in b"Pp" and not markup[max(at - 60, 0) : at].rpartition(b">")[2].strip():
-                found.add(at)
+            elif not markup[max(at - 60, 0) : at - 1].rpartition(b">")[2].strip() and markup[at - 1 : at] in b"pP":
+                found.add(at - 1)
     return sorted(found)[:MOST_NAMED]
 
 

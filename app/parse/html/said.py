@@ -7,10 +7,10 @@ Sources: https://ogp.me, https://schema.org/Article, HTML standard 4.2.5 (standa
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from html import unescape
 from typing import Any, Final
 
 import orjson
-from lxml import etree
 
 from app.parse.html import tree
 from app.parse.html.text import fold
@@ -37,8 +37,10 @@ _META_AUTHORS: Final = (
     "sailthru.author",
 )
 _BETWEEN: Final = re.compile(r"\s+[-–—|·»:/]\s+")  # dashes that part a title from its site's name
-_MAY_BE_SIGNED: Final = re.compile(rb"""(?:rel|itemprop)=["']?author\b""")
-_SIGNED: Final = etree.XPath('//a[@rel="author"] | //*[@itemprop="author"]')
+_SIGNS: Final = (b'="author"', b"=author")  # of rel and itemprop
+_SIGNED: Final = re.compile(rb"""<(?:a\b[^>]*\srel|([a-z0-9]+)\b[^>]*\sitemprop)=["']?author\b""", re.IGNORECASE)
+_TAG_BYTES: Final = 600
+_TAG: Final = re.compile(rb"<[^<>]*>")
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -69,7 +71,7 @@ def of(root: Element, markup: bytes, elements: Iterable[Element], title: str | N
             if chars <= _MAX_JSON_CHARS:
                 found.things += _things(element.text)
     found.things.sort(key=lambda thing: _ARTICLE.search(str(thing.get("@type"))) is None)
-    author = _stated_author(found) or (_signature(root) if _MAY_BE_SIGNED.search(markup) else None)
+    author = _stated_author(found) or (_signature(markup) if any(sign in markup for sign in _SIGNS) else None)
     return Stated(headline=_headline(root, found, title), author=author, data=_data(found))
 
 
@@ -139,11 +141,20 @@ def _stated_author(found: _Found) -> str | None:
     return None
 
 
-def _signature(root: Element) -> str | None:
-    """The first author that the text names. It looks at every element: most pages have none."""
-    for element in _SIGNED(root)[:MOST_H1]:
-        if _is_name(written := fold("".join(element.itertext())[:_VALUE_CHARS])):
-            return written
+def _signature(markup: bytes) -> str | None:
+    """The author that the text names by rel or itemprop. It is looked for in the markup: the tree has every element."""
+    for sign in _SIGNS:
+        at = -1
+        for _ in range(MOST_H1):
+            at = markup.find(sign, at + 1)
+            begin, end = markup.rfind(b"<", max(at - _TAG_BYTES, 0), at), markup.find(b">", at, at + _TAG_BYTES)
+            if at < 0:
+                break
+            if begin < 0 or end < 0 or not (found := _SIGNED.match(markup[begin:end])):
+                continue
+            words = markup[end + 1 : end + 4 * _VALUE_CHARS].partition(b"</" + (found[1] or b"a"))[0]
+            if _is_name(written := fold(unescape(_TAG.sub(b" ", words).decode("utf-8", "ignore")))[:_VALUE_CHARS]):
+                return written
     return None
 
 
@@ -161,7 +172,7 @@ def _is_name(text: str) -> bool:
 
 
 def _data(found: _Found) -> Mapping[str, Any] | None:
-    """What was found, without texts of articles: OpenGraph first, and as much as fits."""
+    """Give what was found, without texts of articles: OpenGraph first, and as much as fits."""
     og = {name: value for name, value in found.metas.items() if _OPEN_GRAPH.match(name)}
     left = DATA_BYTES - 64  # for the names of the parts
     kept: dict[str, Any] = {"og": {}, "meta": {}, "json-ld": []}
