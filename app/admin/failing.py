@@ -27,6 +27,8 @@ RARE: Final = 0.05  # share of the hosts that fail: some always do
 _SLOWER = "it is asked more slowly by itself; `tiptoe host slow HOST 30` asks even less"
 _THEIRS = "it is the site's to mend; it is tried again, ever more seldom"
 _UNWANTED = "it does not want this crawler: say who you are (TIPTOE_CONTACT), and ask its owner"
+_NO_ROBOTS = "without its robots.txt no page of it is fetched; that is asked for again, ever more seldom"
+_OF_THE_HOST: Final = frozenset({*Failure, "HTTP 429"})  # they say more of the host than of its robots.txt
 _REMEDIES: Final = {
     Failure.DNS: "check how the name is spelt, and the resolver: `tiptoe doctor`",
     Failure.ADDRESS: "it leads to an address that is not contacted: `--allow-network` if it is yours",
@@ -136,9 +138,11 @@ def how(row: Row) -> str:
     return f"{row['class_']}{' for robots.txt' if row['kind'] == 'robots' else ''}"
 
 
-def remedy(class_: str) -> str:
-    """Say what to do about failures of this class."""
-    return _REMEDIES.get(class_, _THEIRS)
+def remedy(row: Row) -> str:
+    """Say what to do about failures of this kind and class."""
+    if row["kind"] == "robots" and row["class_"] not in _OF_THE_HOST:
+        return _NO_ROBOTS
+    return _REMEDIES.get(row["class_"], _THEIRS)
 
 
 def _host(rows: Sequence[Row]) -> HostFailures:

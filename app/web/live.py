@@ -15,13 +15,14 @@ from app.admin.board import pulse
 from app.admin.board.pulse import QUEUED_MOST, CrawlNow, Pulsation
 from app.admin.crawls import find
 from app.admin.doctor import Check, Grade
+from app.errors import InputError
 from app.model import Outcome
 from app.model.reasons import HostWait
 from app.store.board import Row
 from app.web.board import board_of
 from app.web.pulse import Pulse
 from app.web.render import ago
-from app.words import harmless, sized, span
+from app.words import harmless, none_of, sized, span
 
 
 class EventStream(StreamingResponse):
@@ -45,13 +46,17 @@ async def stream(request: Request) -> Response:
 
 
 def history(request: Request) -> Response:
-    """Points of the last minutes, for a chart that begins. Of a crawl, or of all."""
-    name = request.query_params.get("crawl")
+    """Points of the last minutes or hours, for a chart that begins. Of a crawl, or of all. Raises InputError."""
+    name, asked = request.query_params.get("crawl"), request.query_params.get("range") or f"{pulse.HISTORY_S}"
+    within_s = {f"{each}": each for each in pulse.RANGES}.get(asked)
+    if within_s is None:
+        raise InputError(f"range {asked!r}", none_of(asked, list(map(str, pulse.RANGES))))
     engine = board_of(request).engine
-    steps = pulse.history(engine, find(engine, name).id if name else None)
+    steps = pulse.history(engine, find(engine, name).id if name else None, within_s=within_s)
+    step_s = within_s / pulse.STEPS
     rates = [[each.pages, each.failed, each.bytes] for each in steps]
     return JSONResponse(
-        {"at": [step.at for step in steps], "rates": [[value / pulse.STEP_S for value in rate] for rate in rates]}
+        {"at": [step.at for step in steps], "rates": [[value / step_s for value in rate] for rate in rates]}
     )
 
 

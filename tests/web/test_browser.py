@@ -113,6 +113,22 @@ def test_an_open_page_says_what_is_wrong_by_itself(
     page.context.close()
 
 
+def test_charts_show_the_range_that_is_chosen(browser: Browser, chromium: Chromium) -> None:
+    """A day is asked for once, not at every second; ten minutes go on by what is live."""
+    seen = Seen()
+    page = opened(chromium, seen, browser.entrance)
+    page.goto(f"{browser.url}/crawl?name=docs")
+    page.locator(".u-wrap canvas").first.wait_for()
+    with page.expect_response(lambda answer: "range=86400" in answer.url and answer.ok):
+        page.locator("[data-range]").select_option("86400")
+    with page.expect_response(lambda answer: "range=600" in answer.url and answer.ok):
+        page.locator("[data-range]").select_option("600")
+    assert [url for url in seen.asked if "range=86400" in url and "crawl=docs" not in url] == []
+    assert sum("range=86400" in url for url in seen.asked) == page.locator("[data-chart]").count()
+    assert seen.said == []
+    page.context.close()
+
+
 def test_a_page_finds_its_stream_again_after_an_answer_that_was_none(browser: Browser, chromium: Chromium) -> None:
     """A browser gives a stream up for good once a proxy answers 502."""
     page = opened(chromium, Seen(), browser.entrance)

@@ -13,12 +13,14 @@ from sqlalchemy import Engine
 
 from app.admin import report
 from app.admin.board import lists
+from app.admin.board.pulse import RECENT
 from app.admin.failing import Failures, HostFailures
 from app.crawl.state.setup import make_sender, make_worker
 from app.model import Budgets
 from tests.crawl import loop
 from tests.crawl.web import Answer, Site, Web, html
 from tests.store.rows import clean, sql
+from tests.web.chromium import Seen, launched, needs_chromium, opened
 from tests.web.served import Browser, served, settings_of
 
 BUDGET = 900
@@ -155,8 +157,31 @@ def test_the_banner_names_the_hosts_that_fail(board: Browser, sites: tuple[Engin
     assert "All is well" not in notes
     errors = unescape(board.get("/errors").text)
     assert "3 of 11 hosts failed at least half of theirs" in errors
-    for remedy in ("it is asked more slowly by itself", "it closes the connection", "it is the site's to mend"):
+    for remedy in (
+        "without its robots.txt no page of it is fetched",
+        "it closes the connection",
+        "it is the site's to mend",
+    ):
         assert remedy in errors
+
+
+PHONE = (390, 844)
+ORDERS = """INSERT INTO operator_log (who, face, act, subject, outcome, detail, ended_at, failed)
+            SELECT 'anna', 'command', 'crawl.run', 'mixed', 'as it came', repeat('max_pages=900 ', 30), now(), false
+            FROM generate_series(1, 6)"""
+
+
+@needs_chromium
+def test_the_overview_on_a_phone_fits_four_screens(board: Browser, sites: tuple[Engine, list[Site]]) -> None:
+    """With as many requests and orders as it shows at a desk."""
+    sql(sites[0], ORDERS)
+    width, height = PHONE
+    with launched() as chromium:
+        page = opened(chromium, Seen(), board.entrance, width=width)
+        page.goto(f"{board.url}/")
+        page.locator("[data-requests] tr").nth(RECENT - 1).wait_for(state="attached")
+        assert page.evaluate("document.documentElement.scrollHeight") <= 4 * height
+        page.context.close()
 
 
 def test_a_report_says_which_hosts_fail(sites: tuple[Engine, list[Site]]) -> None:

@@ -30,7 +30,8 @@ WAITS_EVERY_S = 10.0
 WAITS_MOST = 2_000  # hosts that are asked
 NEXT_EVERY_S = 3.0  # a quiet crawl's next hosts are asked
 RECENT = 25
-HISTORY_S, STEP_S = 600, 5
+HISTORY_S, STEPS = 600, 120
+RANGES = (HISTORY_S, 3_600, 86_400)  # seconds that a chart may show
 NONE = Rate(None, 0, 0, 0, 0)
 
 
@@ -241,18 +242,19 @@ def left_s(line: CrawlLine, pages: int, queued: int, pages_s: float) -> float | 
     return max(min(known), 0.0) if known else None
 
 
-def history(engine: Engine, crawl_id: int | None) -> Sequence[Step]:
-    """The last minutes in steps, as far as the newest requests of the log reach; those without a request are 0.
+def history(engine: Engine, crawl_id: int | None, *, within_s: int = HISTORY_S) -> Sequence[Step]:
+    """The last minutes or hours in steps, as far as the newest requests of the log reach; those without one are 0.
 
     A step that has not ended yet is none: half of one would look like half the rate.
     """
+    step_s = within_s // STEPS
     with db.transaction(engine) as tx:
-        found = board.history(tx, crawl_id=crawl_id, within_s=HISTORY_S, step_s=STEP_S)
+        found = board.history(tx, crawl_id=crawl_id, within_s=within_s, step_s=step_s)
     known = {step.at: step for step in found[1:]}  # the first step may be cut
     if not known:
         return []
-    until = int(time.time() - LATE_S) // STEP_S * STEP_S
-    return [known.get(at, Step(at, 0, 0, 0)) for at in range(min(known), until, STEP_S)]
+    until = int(time.time() - LATE_S) // step_s * step_s
+    return [known.get(at, Step(at, 0, 0, 0)) for at in range(min(known), until, step_s)]
 
 
 def _still(line: CrawlLine, pages: int) -> Phase:

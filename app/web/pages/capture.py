@@ -95,7 +95,7 @@ def _part(request: Request) -> CapturePart:
     try:
         return CapturePart(asked)
     except ValueError:
-        raise InputError(f"as={asked}", none_of(asked, list(CapturePart))) from None
+        raise InputError(f"as {asked!r}", none_of(asked, list(CapturePart))) from None
 
 
 def _found(request: Request) -> CapturePage:

@@ -43,7 +43,7 @@ def _kind(asked: str) -> PageKind | None:
     try:
         return PageKind(asked) if asked else None
     except ValueError:
-        raise InputError(f"kind={asked}", none_of(asked, list(PageKind))) from None
+        raise InputError(f"kind {asked!r}", none_of(asked, list(PageKind))) from None
 
 
 def search(request: Request) -> Response:

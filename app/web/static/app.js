@@ -3,6 +3,7 @@
 (() => {
   "use strict";
   const POINTS = 120;
+  const LIVE_S = 600;
   const channel = "BroadcastChannel" in window ? new BroadcastChannel("tiptoe") : null;
   const charts = [];
 
@@ -111,10 +112,19 @@
       this.series = place.dataset.chart;
       this.which = Number(place.dataset.which);
       this.data = [[], []];
+      this.range = LIVE_S;
       this.draw();
-      fetch(`/history?${new URLSearchParams(place.dataset.crawl ? { crawl: place.dataset.crawl } : {})}`)
+      this.load();
+    }
+    // A chart of minutes goes on second by second; a longer one is asked for anew at each of its steps.
+    load() {
+      this.loadedAt = Date.now();
+      const asked = this.range;
+      fetch(`/history?${new URLSearchParams({ range: asked, ...(this.place.dataset.crawl ? { crawl: this.place.dataset.crawl } : {}) })}`)
         .then((answer) => (answer.ok ? answer.json() : { at: [], rates: [] }))
         .then((past) => {
+          if (asked !== this.range) return;
+          if (asked !== LIVE_S) this.data = [[], []];
           const began = this.data[0][0] ?? Infinity;
           const at = past.at.filter((moment) => moment < began);
           this.data = [[...at, ...this.data[0]], [...past.rates.slice(0, at.length).map((each) => each[this.which]), ...this.data[1]]];
@@ -141,11 +151,21 @@
       }, this.data, this.place);
     }
     add(at, point) {
+      if (this.range !== LIVE_S) {
+        if (Date.now() - this.loadedAt >= this.range * 1000 / POINTS) this.load();
+        return;
+      }
       if (!point) return;
       this.data[0].push(at);
       this.data[1].push(point[this.which]);
       while (this.data[0].length > POINTS * 5) this.data.forEach((each) => each.shift());
       this.plot.setData(this.data);
+    }
+    show(range) {
+      this.range = range;
+      this.data = [[], []];
+      this.plot.setData(this.data);
+      this.load();
     }
     resize() { this.plot.setSize({ width: this.place.clientWidth, height: 150 }); }
     redraw() { this.plot.destroy(); this.draw(); }
@@ -183,6 +203,9 @@
   const start = () => {
     if (!document.querySelector("[data-live], [data-chart], [data-requests]")) return;
     if (window.uPlot) for (const place of document.querySelectorAll("[data-chart]")) charts.push(new Chart(place));
+    for (const choice of document.querySelectorAll("[data-range]")) {
+      choice.addEventListener("change", () => charts.forEach((chart) => chart.show(Number(choice.value))));
+    }
     addEventListener("resize", () => charts.forEach((chart) => chart.resize()));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach((chart) => chart.redraw()));
     if (channel) channel.onmessage = (event) => show(event.data);
