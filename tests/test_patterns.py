@@ -20,6 +20,7 @@ KNOWN = {
     ("app/cli/out.py", "width"): "the width of a terminal",
     ("app/extract/handlers.py", "pattern"): "the user's handler",
     ("app/model/handler.py", "pattern"): "the user's handler",
+    ("app/parse/html/content.py", "_AROUND _PERHAPS_AROUND"): "our lists of names, in the same module",
     ("app/parse/html/shell_data.py", "name"): "names of frameworks, in the same module",
     ("app/parse/html/tree.py", "_ENDS"): "names of elements, in the same module",
     ("app/policy/focus/profile_text.py", "text"): "the user's profile",

@@ -39,6 +39,11 @@ class Constants(BaseModel):
         ge=1,
         description="Cap on Retry-After: a typing error must not close a host for years. The raw value is kept.",
     )
+    backoff_base_s: float = Field(
+        10.0,
+        gt=0,
+        description="Rest of a host after its first 429, 503 or connection failure in a row; doubles with each, up to an hour.",
+    )
     backoff_max_s: float = Field(
         3_600, gt=0, description="Longest rest after a 429, 503 or connection failure: an hour."
     )

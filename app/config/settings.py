@@ -122,11 +122,6 @@ class Settings(SettingGroups, FromEnvironment):
     adaptive_level_max: int = Field(
         8, ge=0, le=16, description="Most doublings of the delay; 0 turns the adaptive delay off."
     )
-    backoff_base_s: float = Field(
-        10.0,
-        gt=0,
-        description="Rest of a host after its first 429, 503 or connection failure in a row; doubles with each, up to an hour.",
-    )
     address_gap_s: Annotated[float, AfterValidator(values.gap)] = Field(
         0.5,
         ge=0,

@@ -70,13 +70,13 @@ def test_a_large_crawl_fits_80_columns() -> None:
 
 def test_the_command_that_crawls_another_site_can_be_pasted() -> None:
     said = written(totals(), elsewhere=["https://harbour.test/?a=1&b=2", "https://tides.test/"])
-    assert said[2:5] == [
+    assert said[4:7] == [
         "fetched alone, because seeds redirect to another site; to crawl that site:",
         "  tiptoe --home h crawl 'https://harbour.test/?a=1&b=2'",
         "  tiptoe --home h crawl https://tides.test/",
     ]
     many = written(totals(), elsewhere=[f"https://tides{n}.test/" for n in range(MOST_TOLD + 1)])
-    assert many[3 + MOST_TOLD] == "  and 1 other"
+    assert many[5 + MOST_TOLD] == "  and 1 other"
 
 
 def test_pages_that_wait_for_a_browser_are_told_of() -> None:

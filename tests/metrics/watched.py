@@ -79,7 +79,7 @@ def watch(folder: Path, database_url: str, broker_url: str) -> Iterator[Watched]
         "TIPTOE_BROKER_URL": broker_url,
         "TIPTOE_ALLOW_NETWORKS": "127.0.0.0/8",
         "TIPTOE_DEFAULT_DELAY_S": "0.1",
-        "TIPTOE_BACKOFF_BASE_S": "0.1",
+        "TIPTOE_CONSTANT_BACKOFF_BASE_S": "0.1",
         "TIPTOE_CONSTANT_BACKOFF_MAX_S": "0.2",
         "TIPTOE_CONSTANT_BREAKER_BASE_S": "0.2",
         "TIPTOE_CONSTANT_BREAKER_MAX_S": "0.2",

@@ -209,7 +209,11 @@ def test_the_record_is_bounded_and_on_one_line() -> None:
 @pytest.mark.parametrize(("n", "ends"), [(1, False), (900, True)])
 def test_work_on_a_hostile_file_ends_at_the_bound_and_counts_as_reserved(n: int, ends: bool) -> None:
     """No pattern matches the target: only too much work reserves anything."""
-    target, patterns = "/" + "a" * 8000, [f"/{'*a' * 240}{number}" for number in range(n)]
+    bits = [[number >> bit & 1 for bit in range(10)] for number in range(n)]
+    target, patterns = (
+        "/b" + "a" * 8000,
+        [f"/{'*a' * 230}{''.join('*a' + 'a' * bit for bit in each)}*b" for each in bits],
+    )
     robots = "User-agent: *\n" + "".join(f"Content-Usage: {pattern} ai=n\n" for pattern in patterns)
     assert reserved(of_robots(robots.encode(), US, target)) is ends
     assert reserved(of_tdmrep(tdmrep(*((pattern, 1) for pattern in patterns)), target)) is ends

@@ -79,17 +79,7 @@ class ExportPlan:
 
 def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
     """Check a wish. Raises InputError."""
-    kind, form = columns.kind_of(wish.what), formats.format_of(wish.form, wish.to)
-    if form is ExportFormat.MARKDOWN and kind is not ExportKind.PAGES:
-        raise InputError(f"--format {form}", f"is for pages; export {kind} as jsonl, csv or parquet")
-    if wish.spreadsheet and form is not ExportFormat.CSV:
-        raise InputError("--spreadsheet", f"is for csv, and this is {form}; add --format csv")
-    if wish.part_rows < 1:
-        raise InputError(f"--part-rows {wish.part_rows}", "is not a number of rows; use 1 or more")
-    if wish.content not in CONTENTS:
-        raise InputError(f"--content {wish.content}", f"is not one of {', '.join(CONTENTS)}; choose one")
-    if form is not ExportFormat.MARKDOWN:
-        formats.writer(form)
+    kind, form = _kind_and_form(wish)
     given = filters.parse(kind, wish.where)
     crawl = crawls.find(engine, wish.crawl)
     flat = None
@@ -132,6 +122,22 @@ def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
         whole=whole,
         next_since=(now - OVERLAP).isoformat(timespec="seconds"),
     )
+
+
+def _kind_and_form(wish: ExportWish) -> tuple[ExportKind, ExportFormat]:
+    """Give the kind of rows and the format that are wished for. Raises InputError where they cannot be."""
+    kind, form = columns.kind_of(wish.what), formats.format_of(wish.form, wish.to)
+    if form is ExportFormat.MARKDOWN and kind is not ExportKind.PAGES:
+        raise InputError(f"--format {form}", f"is for pages; export {kind} as jsonl, csv or parquet")
+    if wish.spreadsheet and form is not ExportFormat.CSV:
+        raise InputError("--spreadsheet", f"is for csv, and this is {form}; add --format csv")
+    if wish.part_rows < 1:
+        raise InputError(f"--part-rows {wish.part_rows}", "is not a number of rows; use 1 or more")
+    if wish.content not in CONTENTS:
+        raise InputError(f"--content {wish.content}", f"is not one of {', '.join(CONTENTS)}; choose one")
+    if form is not ExportFormat.MARKDOWN:
+        formats.writer(form)
+    return kind, form
 
 
 def _columns(
