@@ -107,6 +107,7 @@ def _fetched(word: str, **changes: Any) -> Fetched:
 def _page(tx: Connection, word: str, page: dict[str, Any]) -> None:
     row: dict[str, Any] = dict.fromkeys(pages.PageRow.__annotations__, word)
     row |= {**page, "status": 200, "body_sha256": b"b", "published_at": None, "modified_at": None}
+    row |= {"published_on": None, "modified_on": None, "data": {word: [word]}, "links_cut": False}
     row |= {"charset": "utf-8", "text_sha256": b"t", "body_bytes": 1, "truncated": False, "links": 0, "depth": 0}
     row |= {"rendered": False, "awaits": False, "changed": False, "reader": 2}
     pages.keep(tx, [row])  # type: ignore[list-item]
