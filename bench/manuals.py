@@ -99,7 +99,7 @@ def pages_of(folder: Path, every: int = 1) -> list[Path]:
 def count(body: bytes) -> Counted:
     """Which of the page's headings, code blocks, rows and items its Markdown holds."""
     main_part = _main_part(body)
-    written = Written(markdown.of(body, "https://manual.test/"))
+    written = Written(markdown.of(body, "https://manual.test/", "text/html"))
     counted = Counted()
     if main_part is None:
         return counted

@@ -162,10 +162,12 @@ def _services(settings: "Settings") -> "Iterator[tuple[Settings, Services, Engin
     from app.cli.broker import check_broker
     from app.crawl.state.setup import make_engine
     from app.local.children import interruptible
-    from app.local.home import is_held
+    from app.local.home import is_held, open_home
     from app.local.services import LocalServices
 
     ours = {"Postgres": settings.database_url, "Valkey": settings.broker_url}
+    if None in ours.values():
+        open_home(settings.home)  # an error of it is all that is said
     run_folder = settings.home.resolve() / "run"
     started = [name for name in ours if ours[name] is None and not is_held(run_folder / f"{name.lower()}.keeper")]
     if started:
@@ -194,10 +196,8 @@ def _check(settings: "Settings", *, web: bool) -> None:
     make_credentials(settings)
     configure(settings.log_format, "WARNING")
     if settings.default_delay_s < settings.address_gap_s:
-        say(
-            f"each address gets a request every {settings.address_gap_s:g} s at most (TIPTOE_ADDRESS_GAP_S), "
-            f"though the delay is {settings.default_delay_s:g} s"
-        )
+        say(f"the delay is {settings.default_delay_s:g} s, and an address gets a request")
+        say(f"  every {settings.address_gap_s:g} s at most (TIPTOE_ADDRESS_GAP_S)")
     if web:
         check_web(settings)
         tell_web(settings)

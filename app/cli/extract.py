@@ -181,7 +181,8 @@ def _tell_end(ended: "ExtractProgress", now: "HandlerStatus | None", crawl: str)
         answer(f"  why: {typed()} extract status {ended.handler}")
     if ended.failed_before:
         failed = f"{counted(ended.failed_before, 'page')} failed before with this version, and were left alone"
-        answer(f"  {failed}: {typed()} extract retry {ended.handler} --crawl {crawl}, then this command again")
+        answer(f"  {failed}; to try them again, and then this command:")
+        answer(f"    {typed()} extract retry {ended.handler} --crawl {crawl}")
     if ended.elsewhere:
         answer(f"  {counted(ended.elsewhere, 'page is', 'pages are')} on another machine's disk; run it there")
 

@@ -22,7 +22,9 @@ class PageContent(StrEnum):
 
 Content = Annotated[
     PageContent,
-    typer.Option("--content", help="How much of a page: main, or full, which is all that a reader sees."),
+    typer.Option(
+        "--content", metavar="main|full", help="How much of a page: main, or full, which is all that a reader sees."
+    ),
 ]
 
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ def serving(engine: "Engine", settings: "Settings", services: "Services", name: 
             home, say, pause=partial(pause_if_active, engine), active=partial(active_names, engine)
         )
         if aside:
-            say(f"other crawls are set aside until this one stops: {_some(aside)}; tiptoe up serves them all")
+            say(f"set aside until this crawl stops: {_some(aside)}; tiptoe up serves them all")
         _name_others(engine, name, aside)
         yield
 

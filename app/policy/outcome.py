@@ -55,7 +55,8 @@ def is_empty(reply: Reply) -> bool:
     """Whether it is a 2xx whose body came whole, and holds nothing but white space."""
     is_good = reply.status is not None and 200 <= reply.status < 300 and reply.status != HTTPStatus.PARTIAL_CONTENT
     is_whole = reply.failure is None and reply.body_read and not reply.truncated
-    return is_good and is_whole and not reply.sunk_bytes and (not reply.body or reply.body.isspace())
+    is_bare = not reply.sunk_bytes and (not reply.body or reply.body.isspace())
+    return is_good and is_whole and is_bare and reply.header("refresh") is None  # which leads on, as a link does
 
 
 def is_no_news(reply: Reply, outcome: Outcome) -> bool:

@@ -4,39 +4,39 @@
 -- The same bytes are no change, whatever is read from them: a newer release may read more, or less.
 -- What a browser made stands until it makes it anew: the plain answer of such a page says nothing. A document is no
 -- change of its shell, nor a shell of its document: only like is compared with like.
-WITH otherwise AS (
+WITH other AS (
 SELECT p.host_id, p.crawl_id, p.key
-FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, reader smallint)
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id int8, crawl_id int8, key text, reader int2)
 CROSS JOIN LATERAL (
-    SELECT host_id, crawl_id, key, reader FROM pages
+    SELECT * FROM pages
     WHERE host_id = r.host_id AND crawl_id = r.crawl_id AND key = decode(r.key, 'hex')
     OFFSET 0
 ) AS p
 WHERE p.reader IS DISTINCT FROM r.reader
 ), kept AS (
 INSERT INTO pages (host_id, crawl_id, key, url, status, content_type, charset, language, language_detected, title,
-                   headline, author, data, description, published_at, published_from, modified_at, modified_from,
-                   published_on, modified_on, main_text, body_sha256, text_sha256, body_bytes, needs_script, truncated,
-                   links, canonical_url, directives, opt_out, depth, links_cut, reader, first_fetched_at, fetched_at,
-                   changed_at, rendered_at)
-SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.status, r.content_type, r.charset, r.language,
-       r.language_detected, r.title, r.headline, r.author, r.data, r.description, r.published_at, r.published_from,
-       r.modified_at, r.modified_from, r.published_on, r.modified_on, r.main_text, decode(r.body_sha256, 'hex'),
-       decode(r.text_sha256, 'hex'), r.body_bytes, r.needs_script, r.truncated, r.links, r.canonical_url, r.directives,
-       r.opt_out, r.depth, coalesce(r.links_cut, false), r.reader, now.at, now.at, now.at,
-       CASE WHEN r.rendered THEN now.at END
+    headline, author, data, description, published_at, published_from, modified_at, modified_from,
+    published_on, modified_on, main_text, body_sha256, text_sha256, body_bytes, needs_script, truncated,
+    links, canonical_url, directives, opt_out, depth, links_cut, reader, first_fetched_at, fetched_at,
+    changed_at, rendered_at)
+SELECT host_id, crawl_id, decode(key, 'hex'), url, status, content_type, charset, language,
+    language_detected, title, headline, author, data, description, published_at, published_from,
+    modified_at, modified_from, published_on, modified_on, main_text, decode(body_sha256, 'hex'),
+    decode(text_sha256, 'hex'), body_bytes, needs_script, truncated, links, canonical_url, directives,
+    opt_out, depth, links_cut IS TRUE, reader, now.at, now.at, now.at,
+    CASE WHEN rendered THEN now.at END
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
-    host_id bigint, crawl_id bigint, key text, url text, status smallint, content_type text, charset text,
+    host_id int8, crawl_id int8, key text, url text, status int2, content_type text, charset text,
     language text, language_detected text, title text, headline text, author text, data jsonb, description text,
     published_on date, modified_on date, published_at timestamptz, published_from text, modified_at timestamptz,
-    modified_from text, main_text text, body_sha256 text, text_sha256 text, body_bytes bigint,
-    needs_script jsonb, truncated boolean, links integer, canonical_url text, directives text, opt_out text,
-    depth integer, links_cut boolean, reader smallint, rendered boolean, awaits boolean)
+    modified_from text, main_text text, body_sha256 text, text_sha256 text, body_bytes int8,
+    needs_script jsonb, truncated bool, links int, canonical_url text, directives text, opt_out text,
+    depth int, links_cut bool, reader int2, rendered bool, awaits bool)
 CROSS JOIN (SELECT clock_timestamp() AS at) AS now
-WHERE NOT coalesce(r.awaits, false) OR NOT EXISTS (
+WHERE r.awaits IS NOT TRUE OR NOT EXISTS (
     SELECT FROM pages AS p
     WHERE p.host_id = r.host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key, 'hex')
-      AND p.rendered_at IS NOT NULL)
+    AND p.rendered_at IS NOT NULL)
 ON CONFLICT (host_id, crawl_id, key) DO UPDATE
 SET status = excluded.status, content_type = excluded.content_type, charset = excluded.charset,
     language = excluded.language, language_detected = excluded.language_detected, title = excluded.title,
@@ -50,22 +50,22 @@ SET status = excluded.status, content_type = excluded.content_type, charset = ex
     directives = excluded.directives, opt_out = excluded.opt_out, fetched_at = excluded.fetched_at,
     rendered_at = excluded.rendered_at, links_cut = excluded.links_cut, reader = excluded.reader,
     changed_at = CASE WHEN pages.text_sha256 = excluded.text_sha256 OR pages.body_sha256 = excluded.body_sha256
-                           OR pages.reader IS DISTINCT FROM excluded.reader
-                        OR pages.rendered_at IS NULL AND excluded.rendered_at IS NOT NULL
-                        OR pages.rendered_at IS NOT NULL AND excluded.rendered_at IS NULL
-                           AND excluded.needs_script IS NOT NULL
-                      THEN pages.changed_at ELSE excluded.changed_at END
+    OR pages.reader IS DISTINCT FROM excluded.reader
+    OR pages.rendered_at IS NULL AND excluded.rendered_at IS NOT NULL
+    OR pages.rendered_at IS NOT NULL AND excluded.rendered_at IS NULL
+    AND excluded.needs_script IS NOT NULL
+    THEN pages.changed_at ELSE excluded.changed_at END
 RETURNING host_id, crawl_id, key,
-          changed_at = fetched_at OR rendered_at IS NOT NULL OR needs_script IS NOT NULL AS is_new
+    changed_at = fetched_at OR rendered_at IS NOT NULL OR needs_script IS NOT NULL AS is_new
 ), compared AS (
 INSERT INTO near_queue (host_id, crawl_id, key)
 SELECT k.host_id, k.crawl_id, k.key
 FROM kept AS k
-JOIN crawls AS c ON c.id = k.crawl_id AND c.near_duplicates
-WHERE k.is_new OR (k.host_id, k.crawl_id, k.key) IN (SELECT host_id, crawl_id, key FROM otherwise)
+JOIN crawls AS c ON c.id = k.crawl_id AND near_duplicates
+WHERE k.is_new OR (k.host_id, k.crawl_id, k.key) IN (SELECT host_id, crawl_id, key FROM other)
 )
 INSERT INTO search_queue (host_id, crawl_id, key)
-SELECT k.host_id, k.crawl_id, k.key FROM kept AS k JOIN crawls AS c ON c.id = k.crawl_id AND c.search
+SELECT k.host_id, crawl_id, k.key FROM kept AS k JOIN crawls AS c ON c.id = crawl_id AND search
 
 -- changed: pages that were stored just now, and say something else than before
 UPDATE pages AS p

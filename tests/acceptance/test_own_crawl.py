@@ -57,7 +57,7 @@ def test_a_file_of_seeds_is_crawled_quietly_and_nothing_that_was_imported_with_i
         assert states == {"more": "active", ours.host: "finished"}
 
         told = tiptoe.run("crawl", ours.url("/"), "--again", "--json")
-        assert "other crawls are set aside until this one stops: more; tiptoe up serves them all" in told.err
+        assert "set aside until this crawl stops: more; tiptoe up serves them all" in told.err
         assert "starting beat and 1 worker …" in told.err
         assert imported.log == []
 

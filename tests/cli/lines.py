@@ -10,7 +10,7 @@ VALUES |= {"host": "h.test", "seeds": "http://h.test/", "file": "seeds.txt", "ha
 VALUES |= {"to": "pages.jsonl", "hours": "08:00-18:00"}
 MORE = {"tiptoe sql": ["SELECT 1"], "tiptoe archive prune": ["--days", "1", "--yes"]}
 UPGRADES = {"tiptoe crawl run", "tiptoe up", "tiptoe db upgrade"}
-CREATES = {"tiptoe seed add", "tiptoe seed import", "tiptoe web"}
+CREATES = {"tiptoe seed add", "tiptoe seed import", "tiptoe web", "tiptoe page get"}
 
 
 def typed(words: str, command: Any) -> list[str]:

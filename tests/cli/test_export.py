@@ -61,7 +61,7 @@ def test_nothing_found_names_the_host_that_there_is_not(tiptoe: Tiptoe, site: Si
 BAD = [
     (("urls", "--crawl", "docs", "--to", "x"), ("export urls", "pages, fetches, links, items")),
     (("pages", "--crawl", "nope", "--to", "x"), ("crawl nope", "docs")),
-    (("pages", "--crawl", "docs", "--to", "x", "--content", "full"), ("--content full", "add --columns +text")),
+    (("pages", "--crawl", "docs", "--to", "x.csv", "--content", "full"), ("--content full", "add --columns +text")),
     (("pages", "--crawl", "docs", "--to", "x", "--format", "xlsx"), ("--format xlsx", "jsonl, csv, parquet, markdown")),
     (("pages", "--crawl", "docs", "--to", "x", "--columns", "titel"), ("--columns titel", "did you mean title?")),
     (("pages", "--crawl", "docs", "--to", "x", "--where", "colour=red"), ("--where colour=red", "language=…")),

@@ -11,7 +11,11 @@ from app.store import db
 @pytest.mark.parametrize(
     ("one", "other", "part"),
     [
-        ("urls.pick", "renders.page", r"SELECT (.*?) FROM "),  # a picked URL
+        (
+            "urls.pick",
+            "renders.page",
+            r"SELECT (.*? u\.score_parts), ",
+        ),  # a picked URL; its reader is the page's or the document's
         ("board.crawls", "board.crawl", r"SELECT (.*) FROM crawls"),  # a crawl on the overview
         ("hosts.extend_visits", "hosts.leave", r" (delay_s = r\.delay_s, .* ELSE h\.unfetched_at END)"),
         ("hosts.extend_visits", "hosts.leave", r" AS r \( (host_id .* counted boolean)"),

@@ -248,7 +248,6 @@ def _tables(blocks: Blocks) -> dict[int, int]:
         for n, table in around.items()
         if table in data and table not in layout
     }
-    return {n: _INSIDE if n != table else _HEADED if n in headed else 0 for n, table in around.items() if table in data}
 
 
 def _is_named_around(blocks: Blocks, n: int, *, is_most: bool) -> bool:
