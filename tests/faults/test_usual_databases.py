@@ -175,7 +175,7 @@ CLASSES = [
     ("53100", "make room on Postgres' disk"),
     ("53200", "more memory"),
     ("53300", "max_connections"),
-    ("54000", "raise that limit"),
+    ("54000", ""),
     ("55P03", "end the session"),
     ("57014", "statement_timeout"),
     ("57P03", "try again when Postgres is up"),

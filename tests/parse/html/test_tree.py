@@ -136,3 +136,10 @@ def test_a_declared_charset_no_longer_counts() -> None:
     root = tree.grow("<meta charset=latin-1><p>é".encode())
     assert root is not None
     assert etree.tostring(root, method="text", encoding="unicode") == "é"
+
+
+def test_blanks_that_no_name_follows_are_read_in_one_pass() -> None:
+    """A megabyte of them in a value is one link, and no flood of attributes."""
+    root = tree.grow(b"<p><a href='" + b" " * 1_000_000 + b"'>x</a>")
+    assert root is not None
+    assert len(list(root.iter("a"))) == 1
