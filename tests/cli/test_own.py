@@ -77,7 +77,7 @@ def test_others_are_named(engine: Engine, tmp_path: Path, capsys: pytest.Capture
         pass
     said = capsys.readouterr().err
     assert "waits-0, waits-1, waits-2, waits-3, waits-4 and 2 more" in said
-    assert "set aside until this one stops: runs; tiptoe up serves them all" in said
+    assert "set aside until this crawl stops: runs; tiptoe up serves them all" in said
 
 
 @pytest.mark.parametrize("ends", [None, KeyboardInterrupt()])
