@@ -22,10 +22,10 @@ from typing import Any
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from app.archive import record, recording
-from app.archive.recording import Recording
-from app.archive.rows import index_line
-from app.archive.segment import SegmentFile
+from app.features.archive import record, recording
+from app.features.archive.recording import Recording
+from app.features.archive.rows import index_line
+from app.features.archive.segment import SegmentFile
 from app.model import CaptureKind, Reply
 
 BAR_US = 500.0

@@ -21,9 +21,9 @@ from sqlalchemy import Engine
 
 from app.admin import crawls
 from app.admin import extract as use_case
-from app.archive.recording import Recording
-from app.archive.writer import ArchiveWriter, SegmentLimits
 from app.config import Settings, load
+from app.features.archive.recording import Recording
+from app.features.archive.writer import ArchiveWriter, SegmentLimits
 from app.local.services import start_postgres
 from app.model import CaptureKind, Reply
 from app.store import captures, db, hosts, migrate
@@ -36,7 +36,7 @@ _NOW = datetime(2026, 11, 23, tzinfo=UTC)
 TREE_PAGES = 154
 _HEAD = b"HTTP/1.1 200 OK\r\nServer: nginx\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"
 _HANDLERS = """
-from app.extract.handlers import handler
+from app.features.extract.handlers import handler
 
 @handler(version={version})
 def cheap(page):

@@ -18,7 +18,7 @@ CALLS = {"compile", "search", "match", "fullmatch", "split", "findall", "findite
 KNOWN = {
     ("app/cli/options.py", "COMMANDS"): "our commands",
     ("app/cli/out.py", "width"): "the width of a terminal",
-    ("app/extract/handlers.py", "pattern"): "the user's handler",
+    ("app/features/extract/handlers.py", "pattern"): "the user's handler",
     ("app/model/handler.py", "pattern"): "the user's handler",
     ("app/parse/html/content.py", "_AROUND _PERHAPS_AROUND"): "our lists of names, in the same module",
     ("app/parse/html/shell_data.py", "name"): "names of frameworks, in the same module",

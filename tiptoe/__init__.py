@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from app.errors import InputError, ServiceError, TiptoeError
-    from app.extract.handlers import follow, handler
-    from app.extract.page import CrawledPage as Page
+    from app.features.extract.handlers import follow, handler
+    from app.features.extract.page import CrawledPage as Page
     from tiptoe._crawl import Crawling, crawl
     from tiptoe._data import Item, add_seeds, changes, export, items, pages
 
@@ -41,15 +41,15 @@ _WHERE = {
     "Crawling": ("tiptoe._crawl", "Crawling"),
     "InputError": ("app.errors", "InputError"),
     "Item": ("tiptoe._data", "Item"),
-    "Page": ("app.extract.page", "CrawledPage"),
+    "Page": ("app.features.extract.page", "CrawledPage"),
     "ServiceError": ("app.errors", "ServiceError"),
     "TiptoeError": ("app.errors", "TiptoeError"),
     "add_seeds": ("tiptoe._data", "add_seeds"),
     "changes": ("tiptoe._data", "changes"),
     "crawl": ("tiptoe._crawl", "crawl"),
     "export": ("tiptoe._data", "export"),
-    "follow": ("app.extract.handlers", "follow"),
-    "handler": ("app.extract.handlers", "handler"),
+    "follow": ("app.features.extract.handlers", "follow"),
+    "handler": ("app.features.extract.handlers", "handler"),
     "items": ("tiptoe._data", "items"),
     "pages": ("tiptoe._data", "pages"),
 }

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from app.admin.feed import PageFeed
     from app.admin.run import Prepared
     from app.config import Settings
-    from app.extract.page import CrawledPage
+    from app.features.extract.page import CrawledPage
     from app.local.background import BackgroundCrawl
     from app.model import CrawlChange, Url
 

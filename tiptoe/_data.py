@@ -10,7 +10,7 @@ from tiptoe import _session
 
 if TYPE_CHECKING:
     from app.admin.changes import PageChange
-    from app.extract.page import CrawledPage
+    from app.features.extract.page import CrawledPage
 
 
 def pages(crawl: str, *, since: datetime | None = None, home: str | Path | None = None) -> "Iterator[CrawledPage]":

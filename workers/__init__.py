@@ -1,1 +1,1 @@
-"""Celery tasks and signals: thin shells over `app.beat`, `app.crawl`, `app.extract` and `app.render`."""
+"""Celery tasks and signals: thin shells over `app.beat`, `app.crawl` and features."""

@@ -18,10 +18,10 @@ from app import celery_redis
 from app.celery import EXTRACT, app, expiring
 from app.config import current
 from app.errors import InputError, ServiceError
-from app.extract.follow import Follower
-from app.extract.pool import HandlerPool, processors
-from app.extract.run import AT_ONCE, Runner
-from app.extract.write import Extraction
+from app.features.extract.follow import Follower
+from app.features.extract.pool import HandlerPool, processors
+from app.features.extract.run import AT_ONCE, Runner
+from app.features.extract.write import Extraction
 from app.store import db, extractions
 from workers import process
 

@@ -5,7 +5,7 @@ Made under a lock: a worker's threads request them all at once, and `lru_cache` 
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -15,18 +15,15 @@ from celery import signals
 from celery.worker.control import inspect_command
 from sqlalchemy import Engine
 
-from app.archive.keeper import ArchiveKeeper
-from app.archive.setup import make_keeper
+from app import plugins
 from app.celery import RENDER
-from app.config import Settings, current
+from app.config import current
 from app.crawl.state.setup import VISITS_PER_THREAD, make_engine, make_sender, make_worker
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
-from app.errors import InputError, OtherSchema, ServiceError
-from app.extract.process import specs_of
+from app.errors import OtherSchema, ServiceError
 from app.metrics.counts import Counts
-from app.model.handler import HandlerSpec
-from app.net.http import Sender
+from app.plugins import Opening
 from app.runtime.delay_queue import DelayQueue
 from app.runtime.group_commit import CommitGroup, GroupCommit
 from app.runtime.intake import Intake, Places
@@ -81,17 +78,17 @@ def serve_metrics(role: str) -> None:
         return
     from app.metrics.serve import serve
 
-    _served = serve(settings.metrics, role=role, counts=counts(), check_archive=_check_archive, in_hand=_in_hand)
+    _served = serve(settings.metrics, role=role, counts=counts(), check_archive=_check_features, in_hand=_in_hand)
     try:
         db.check(engine())  # opens the session
     except ServiceError as error:
         _log.warning("metrics.not_listed", error=str(error))
 
 
-def _check_archive() -> None:
-    """Raise ArchiveStopped while this process's archive cannot be written. It is not made for the question."""
-    if _worker.cache_info().currsize and (archive := _worker().archive) is not None:
-        archive.check()
+def _check_features() -> None:
+    """Raise ServiceError while a feature of this process cannot work. It is not made for the question."""
+    if _worker.cache_info().currsize:
+        _worker().hooks.check(worker=_worker())
 
 
 def _in_hand() -> tuple[int, int]:
@@ -120,30 +117,11 @@ def _worker() -> Worker:
         parking=parking,
         gatherer=GroupCommit(parking),
         draws=make_engine(settings, pool_size=1),
-        archive=_archive(settings, name, sender),
-        handlers=_handlers(settings),
+        resources=plugins.resources(
+            Opening(settings=settings, engine=engine(), name=name, make_room=lambda: sender.close_idle(0.0))
+        ),
         counts=counts(),
     )
-
-
-def _handlers(settings: Settings) -> Sequence[HandlerSpec]:
-    """The handlers that get pages. Where they do not load the crawl goes on: a run over the archive makes up for it."""
-    if not settings.handlers:
-        return ()
-    try:
-        return specs_of(
-            settings.handlers, memory_bytes=settings.handler_memory_bytes, variables=settings.handler_variables
-        )
-    except (InputError, ServiceError) as error:
-        _log.error("handlers.not_loaded", error=str(error))
-        return ()
-
-
-def _archive(settings: Settings, name: str, sender: Sender) -> ArchiveKeeper | None:
-    keeper = make_keeper(settings, engine=_engine(), worker=name, make_room=lambda: sender.close_idle(0.0))
-    if keeper is not None:
-        keeper.start()
-    return keeper
 
 
 def intake() -> Intake:
@@ -243,6 +221,4 @@ def _stopped(**_: object) -> None:
     worker().join()
     while _writing:
         _writing.pop()()
-    archive = worker().archive
-    if archive is not None:
-        archive.close()
+    worker().hooks.closed(worker=worker())

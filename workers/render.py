@@ -7,7 +7,7 @@ from celery import signals
 from app.browser.values import BrowserProblem, Chromium
 from app.celery import RENDER, app
 from app.config import current
-from app.render.serve import RenderService
+from app.features.render.serve import RenderService
 from workers import process
 
 

@@ -121,8 +121,7 @@ def wait_for_services(worker: Worker) -> None:
         while not worker.stopping.is_set():
             try:
                 db.check(worker.engine)
-                if worker.archive is not None:
-                    worker.archive.check()
+                worker.hooks.check(worker=worker)
                 break
             except ServiceError:
                 watchdog.progress.moved = time.monotonic()

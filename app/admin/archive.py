@@ -7,12 +7,12 @@ from sqlalchemy import Connection, Engine
 
 from app.admin import crawls
 from app.admin.doctor import Check, Grade, broken
-from app.archive import retention, verify
-from app.archive.place import ArchivePlace
-from app.archive.retention import Pruned
-from app.archive.verify import Verification
 from app.config import Settings
 from app.errors import InputError, TiptoeError
+from app.features.archive import retention, verify
+from app.features.archive.place import ArchivePlace
+from app.features.archive.retention import Pruned
+from app.features.archive.verify import Verification
 from app.store import db, segments
 from app.store.segments import ArchiveNode, SegmentTotals
 from app.words import sized

@@ -12,7 +12,6 @@ from sqlalchemy import Engine
 
 from app.admin import crawls, explain, seeds
 from app.admin.waiting import Row, host_waits_for, last_ending, resting_words, url_waits_for, when
-from app.archive.setup import make_keeper
 from app.beat.finish import finish
 from app.config import Settings
 from app.crawl.frontier.enter import host_rows
@@ -21,6 +20,8 @@ from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import take_up, visit
 from app.errors import InputError, LeaseLost
+from app.features.archive.keep import ARCHIVE
+from app.features.archive.setup import make_keeper
 from app.model import Budgets, CrawlSpec, Reply, Request, Unsent, Url
 from app.policy.lifecycle import UrlState
 from app.policy.lifecycle_visit import VisitEvent
@@ -80,7 +81,7 @@ def _visit_for(engine: Engine, settings: Settings, url: Url) -> None:
             worker.stopping.set()
         return sender.send(request)
 
-    worker = replace(worker, send=send, archive=keeper)
+    worker = replace(worker, send=send, resources={} if keeper is None else {ARCHIVE: keeper})
     try:
         while (row := _row(engine, url))["state"] == UrlState.QUEUED and time.monotonic() < until:
             worker.stopping.clear()

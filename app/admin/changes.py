@@ -14,9 +14,9 @@ from sqlalchemy import Engine
 
 from app.admin.captures import CAPTURES_MOST, reading, text_by
 from app.admin.crawls import find as find_crawl
-from app.archive.read import Archive
 from app.config import Settings
 from app.errors import ArchiveMissing, InputError, SegmentElsewhere
+from app.features.archive.read import Archive
 from app.model import Capture
 from app.policy import text_diff
 from app.policy.document import document_of, documents

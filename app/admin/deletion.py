@@ -6,9 +6,9 @@ from collections.abc import Callable
 from sqlalchemy import Connection, Engine
 
 from app.admin import crawls
-from app.archive import retention
 from app.config import Settings
 from app.errors import InputError, ServiceError
+from app.features.archive import retention
 from app.store import crawl_metrics, db, deletion, near
 from app.store.crawls import Crawl
 from app.words import counted

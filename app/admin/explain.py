@@ -21,6 +21,7 @@ from app.crawl.page.preferences import effects
 from app.crawl.state.canon import make_canon
 from app.crawl.state.focus import ENDING_TRIES, name_of_ending
 from app.errors import InputError
+from app.features.links import rows as links
 from app.model import Refusal, Url
 from app.policy.focus.patterns import by_form
 from app.policy.focus.shape import shape_of
@@ -33,7 +34,6 @@ from app.store import (
     db,
     fetches,
     hosts,
-    links,
     pages,
     parameters,
     patterns,

@@ -13,7 +13,6 @@ from sqlalchemy import Engine
 
 from app.admin import by_hand, crawls
 from app.admin.extract import Handlers
-from app.archive.read import Archive
 from app.config import Settings
 from app.crawl.request import send, slots
 from app.crawl.request.fetch_log import Sending
@@ -24,10 +23,11 @@ from app.crawl.state.setup import make_sender, make_worker
 from app.crawl.state.worker import Worker
 from app.crawl.visit import settle
 from app.errors import ArchiveMissing, InputError, LeaseLost, SegmentElsewhere
-from app.extract import child, process
-from app.extract.handlers import DeclaredHandler, registered
-from app.extract.process import Handled, PageForHandler
-from app.extract.run import for_handler
+from app.features.archive.read import Archive
+from app.features.extract import child, process
+from app.features.extract.handlers import DeclaredHandler, registered
+from app.features.extract.process import Handled, PageForHandler
+from app.features.extract.run import for_handler
 from app.model import Capture, Refusal, Reply, Request, Url, VisitEnding
 from app.parse.html.html import MEDIA_TYPES
 from app.policy.document import document_of, documents

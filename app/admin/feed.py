@@ -13,8 +13,8 @@ from typing import Final
 from sqlalchemy import Engine
 
 from app.admin.stored_page import StoredPage
-from app.archive.read import Archive
 from app.config import Settings
+from app.features.archive.read import Archive
 from app.store import db, feed, server
 from app.store.crawls import Crawl
 from app.store.feed import PageOfFeed, PagePlace

@@ -18,25 +18,25 @@ from app.admin import captures
 from app.admin.browser_check import here
 from app.admin.crawls import find as find_crawl
 from app.admin.robots_report import canonical
-from app.archive.read import Archive
-from app.archive.rendered import CONTENT_TYPE
 from app.browser.pool import Browsers
 from app.browser.values import Answer, Ask, Bounds, BrowserDeath, BrowserProblem, PlainResponse, Refused, SubRequest
 from app.config import Settings
 from app.crawl.frontier.pick import make_scope
-from app.crawl.page.renders import KEPT_HEADERS
 from app.crawl.state.canon import make_canon
 from app.crawl.state.setup import make_sender, make_worker
 from app.crawl.state.worker import Worker
 from app.errors import ArchiveMissing, InputError, SegmentElsewhere, ServiceError
+from app.features.archive.read import Archive
+from app.features.archive.rendered import CONTENT_TYPE
+from app.features.render import elsewhere
+from app.features.render.fields import asking
+from app.features.render.put_up import KEPT_HEADERS
+from app.features.render.requests import TOO_MANY, HostsAsked, as_asked, judged
+from app.features.render.serve import user_agent
 from app.model import Capture, CaptureKind, Refusal, Url
 from app.model.render import RenderEnding, RenderRefusal
 from app.policy import media_type
 from app.policy.scope import judge
-from app.render import elsewhere
-from app.render.fields import asking
-from app.render.requests import TOO_MANY, HostsAsked, as_asked, judged
-from app.render.serve import user_agent
 from app.runtime.process_name import process_name
 from app.store import captures as capture_rows
 from app.store import crawls, db, hosts, renders

@@ -6,9 +6,9 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from app.archive.read import Archive
 from app.errors import ArchiveMissing
-from app.extract.page import OF_THE_ANSWER, CrawledPage, Headers
+from app.features.archive.read import Archive
+from app.features.extract.page import OF_THE_ANSWER, CrawledPage, Headers
 from app.model import Archived, Capture
 from app.store import db, export
 from app.store.crawls import Crawl

@@ -19,11 +19,11 @@ from hashlib import sha256
 import structlog
 from sqlalchemy import Connection, Engine
 
-from app.archive.read import Archive
 from app.config import Settings
 from app.crawl.frontier import duplicates
 from app.crawl.page.read import read_row
 from app.errors import ArchiveMissing, SegmentElsewhere, ServiceError
+from app.features.archive.read import Archive
 from app.model import Archived, Capture, CaptureKind, Page
 from app.parse.html.html import READER
 from app.policy import directives, tdm

@@ -11,7 +11,7 @@ from app.cli.out import AsJson, answer, done, heading, say, show_json, shown, ta
 from app.words import counted, sized
 
 if TYPE_CHECKING:
-    from app.archive.verify import Verification
+    from app.features.archive.verify import Verification
     from app.store.segments import ArchiveNode, SegmentTotals
 
 app = typer.Typer(no_args_is_help=True, help="The archive's files (WARC): list, verify, and delete them by age.")

@@ -31,7 +31,7 @@ def new(
     as_json: AsJson = False,
 ) -> None:
     """Write a first handler that works."""
-    from app.extract import template
+    from app.features.extract import template
 
     path = template.write(name, Path())
     if as_json:

@@ -33,7 +33,6 @@ class SettledBatch(NamedTuple):
 
     pages     documents that it brought, as the crawls count them
     ending    of the visit, None where it goes on
-    rendered  pages that a browser opened
     """
 
     visit_id: int
@@ -41,7 +40,6 @@ class SettledBatch(NamedTuple):
     fetches: Sequence[Fetch]
     pages: int
     ending: str | None
-    rendered: Sequence[RenderEnd] = ()
 
 
 @dataclass(slots=True)
@@ -92,7 +90,6 @@ class Counts:
             for batch in batches:
                 self._count(batch.fetches)
                 self._judge(batch)
-                self._count_renders(batch.rendered)
                 self.pages += batch.pages
                 if batch.ending is not None:
                     self.visits[batch.ending] += 1
@@ -129,15 +126,20 @@ class Counts:
             if fetch["first_byte_ms"] is not None:
                 self.first_byte_s.add(fetch["first_byte_ms"] / 1000)
 
-    def _count_renders(self, rendered: Sequence[RenderEnd]) -> None:
-        for row in rendered:
-            self.renders[row["state"], row["ending"] or "none"] += 1
-            if row["wall_ms"] is not None:
-                self.render_s.add(row["wall_ms"] / 1000)
-            refused = row["refused"] or {}
-            self.render_refused.update(refused)
-            cached = min(row["cached"], row["answered"])  # an answer may come after its page has ended
-            self.render_requests.update(answered=row["answered"] - cached, cached=cached, refused=sum(refused.values()))
+    def rendered(self, rendered: Sequence[RenderEnd]) -> None:
+        """Count pages that a browser opened."""
+        with self.lock:
+            for row in rendered:
+                self._count_render(row)
+
+    def _count_render(self, row: RenderEnd) -> None:
+        self.renders[row["state"], row["ending"] or "none"] += 1
+        if row["wall_ms"] is not None:
+            self.render_s.add(row["wall_ms"] / 1000)
+        refused = row["refused"] or {}
+        self.render_refused.update(refused)
+        cached = min(row["cached"], row["answered"])  # an answer may come after its page has ended
+        self.render_requests.update(answered=row["answered"] - cached, cached=cached, refused=sum(refused.values()))
 
     def _judge(self, batch: SettledBatch) -> None:
         """Compare each gap within the visit with the delay in force. Between visits the lease decides."""

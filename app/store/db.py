@@ -110,17 +110,18 @@ _T = TypeVar("_T")
 
 
 @cache
-def queries(room: str) -> Mapping[str, TextClause]:
-    """The named queries of app/store/<room>.sql: {name: SQL}."""
-    source = (Path(__file__).parent / f"{room}.sql").read_text()
+def queries(room: str, beside: str = __file__) -> Mapping[str, TextClause]:
+    """The named queries of <room>.sql: {name: SQL}.   beside: the file that they are for; of app/store, unless said"""
+    source = (Path(beside).parent / f"{room}.sql").read_text()
     marks = list(_NAME.finditer(source))
     ends = [mark.start() for mark in marks[1:]] + [len(source)]
     return {mark[1]: text(source[mark.end() : end].strip().rstrip(";")) for mark, end in zip(marks, ends, strict=True)}
 
 
-def query_files() -> list[str]:
-    """Names of all query files, for the test that PREPAREs every query."""
-    return sorted(path.stem for path in Path(__file__).parent.glob("*.sql") if path.stem != "views")
+def query_files() -> list[Path]:
+    """All query files, of the features too, for the test that PREPAREs every query."""
+    folders = Path(__file__).parents[1]
+    return sorted(path for path in folders.rglob("*.sql") if path.stem != "views")
 
 
 def array_param(values: Sequence[int | UUID | None]) -> str:

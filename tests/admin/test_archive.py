@@ -8,10 +8,10 @@ from sqlalchemy import Engine
 
 from app.admin import archive, report
 from app.admin.live import Live
-from app.archive.retention import Pruned
-from app.archive.writer import ArchiveWriter, SegmentLimits
 from app.config import Settings, load
 from app.errors import InputError
+from app.features.archive.retention import Pruned
+from app.features.archive.writer import ArchiveWriter, SegmentLimits
 from app.store import db, segments
 from tests.archive import answers
 from tests.archive.deposits import deposit

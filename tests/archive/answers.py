@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
-from app.archive.recording import Recording
+from app.features.archive.recording import Recording
 from app.model import CaptureKind, Failure, Reply
 
 BEGUN = datetime(2026, 11, 23, 12, 0, 0, 123456, tzinfo=UTC)

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from app.archive.read import Archive
-from app.archive.writer import ArchiveWriter, SegmentLimits
 from app.config import load
+from app.features.archive.read import Archive
+from app.features.archive.writer import ArchiveWriter, SegmentLimits
 from tests.store.rows import clean
 
 MakeWriter = Callable[..., ArchiveWriter]

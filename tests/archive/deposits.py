@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from sqlalchemy import Engine
 
-from app.archive.recording import Recording
-from app.archive.writer import ArchiveWriter
+from app.features.archive.recording import Recording
+from app.features.archive.writer import ArchiveWriter
 from app.model import Capture
 from app.store import captures, db
 

@@ -3,7 +3,7 @@
 import fcntl
 from pathlib import Path
 
-from app.archive.writer import ArchiveWriter
+from app.features.archive.writer import ArchiveWriter
 
 
 def open_ones(folder: Path) -> list[Path]:

@@ -6,8 +6,8 @@ from hashlib import sha256
 
 import pytest
 
-from app.archive import bodies
-from app.archive.bodies import HeldBody, KnownBodies
+from app.features.archive import bodies
+from app.features.archive.bodies import HeldBody, KnownBodies
 
 MOMENT = datetime(2026, 11, 26, 20, 15, 30, 123457, tzinfo=UTC)
 

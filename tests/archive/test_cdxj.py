@@ -6,8 +6,8 @@ import pytest
 import surt
 from cdxj_indexer.main import CDXJIndexer
 
-from app.archive import cdxj, record, recording, segment
-from app.archive.cdxj import IndexEntry
+from app.features.archive import cdxj, record, recording, segment
+from app.features.archive.cdxj import IndexEntry
 from tests.archive import answers
 from tests.archive.answers import BEGUN
 

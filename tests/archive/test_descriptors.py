@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from app.archive import segment
-from app.archive.keeper import LOOK_S, ArchiveKeeper
-from app.archive.place import ArchivePlace
 from app.errors import ArchiveStopped
+from app.features.archive import segment
+from app.features.archive.keeper import LOOK_S, ArchiveKeeper
+from app.features.archive.place import ArchivePlace
 from tests.archive import answers
 from tests.archive.conftest import MakeWriter
 from tests.archive.deposits import deposit

@@ -14,13 +14,13 @@ import pytest
 import structlog
 from sqlalchemy import Engine
 
-from app.archive import segment
-from app.archive.keeper import LOOK_S, RECOVER_MOST_S, REPORT_S, ArchiveKeeper
-from app.archive.place import ArchivePlace
-from app.archive.read import Archive
-from app.archive.recording import Recording
-from app.archive.writer import ArchiveWriter
 from app.errors import ArchiveStopped
+from app.features.archive import segment
+from app.features.archive.keeper import LOOK_S, RECOVER_MOST_S, REPORT_S, ArchiveKeeper
+from app.features.archive.place import ArchivePlace
+from app.features.archive.read import Archive
+from app.features.archive.recording import Recording
+from app.features.archive.writer import ArchiveWriter
 from app.model import Capture
 from app.store import captures, db, segments
 from app.store.segments import ArchiveNode

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from app.archive.read import Archive, read
-from app.archive.writer import ArchiveWriter
 from app.config import load
 from app.errors import ArchiveMissing, SegmentElsewhere
+from app.features.archive.read import Archive, read
+from app.features.archive.writer import ArchiveWriter
 from tests.archive import answers
 from tests.archive.deposits import deposit
 from tests.store.rows import make_crawl, sql

@@ -5,9 +5,9 @@ from uuid import RFC_4122, UUID
 
 import pytest
 
-from app.archive import record, recording
-from app.archive.bodies import held
-from app.archive.record import Payload
+from app.features.archive import record, recording
+from app.features.archive.bodies import held
+from app.features.archive.record import Payload
 from app.model import CaptureKind, Reply
 from app.store.captures import Original
 from tests.archive import answers

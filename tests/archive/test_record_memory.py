@@ -12,7 +12,7 @@ from app.local.stack import MALLOC
 RECORDS = 200
 PACK = f"""
 from resource import RUSAGE_SELF, getrusage
-from app.archive.record import member
+from app.features.archive.record import member
 body = b"".join(b"<p>line %d of a page</p>" % n for n in range(500))
 def pack(times):
     for n in range(times):

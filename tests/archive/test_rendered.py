@@ -9,12 +9,12 @@ from uuid import UUID
 
 from sqlalchemy import Engine
 
-from app.archive import rendered
-from app.archive.read import Archive
-from app.archive.recover import recover
-from app.archive.rendered import RenderedDocument
-from app.archive.scan import records
-from app.archive.writer import ArchiveWriter
+from app.features.archive import rendered
+from app.features.archive.read import Archive
+from app.features.archive.recover import recover
+from app.features.archive.rendered import RenderedDocument
+from app.features.archive.scan import records
+from app.features.archive.writer import ArchiveWriter
 from app.model import Capture
 from app.store import captures, db
 from tests.archive import answers

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from app.archive import retention
-from app.archive.place import ArchivePlace
-from app.archive.read import Archive
-from app.archive.retention import Pruned
-from app.archive.verify import verify
-from app.archive.writer import ArchiveWriter
 from app.config import Settings, load
+from app.features.archive import retention
+from app.features.archive.place import ArchivePlace
+from app.features.archive.read import Archive
+from app.features.archive.retention import Pruned
+from app.features.archive.verify import verify
+from app.features.archive.writer import ArchiveWriter
 from app.model import Capture
 from app.store import db, pages
 from app.store.pages import PageRow

@@ -5,7 +5,7 @@ import zlib
 
 import pytest
 
-from app.archive import record, scan
+from app.features.archive import record, scan
 
 PIECE = record.PIECE_BYTES
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from app.archive.verify import verify
-from app.archive.writer import ArchiveWriter
 from app.config import Settings, load
+from app.features.archive.verify import verify
+from app.features.archive.writer import ArchiveWriter
 from tests.archive import answers
 from tests.archive.deposits import deposit
 from tests.store.rows import make_crawl, sql

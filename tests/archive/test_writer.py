@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from app.archive import recording
-from app.archive.read import Archive
-from app.archive.writer import ArchiveWriter
+from app.features.archive import recording
+from app.features.archive.read import Archive
+from app.features.archive.writer import ArchiveWriter
 from app.model import Capture, Reply
 from app.store import captures, db, export
 from tests.archive import answers

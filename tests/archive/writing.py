@@ -5,7 +5,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from app.archive.writer import ArchiveWriter, SegmentLimits
+from app.features.archive.writer import ArchiveWriter, SegmentLimits
 from app.store import db
 from tests.archive import answers
 from tests.archive.deposits import deposit

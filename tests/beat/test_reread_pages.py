@@ -13,9 +13,11 @@ import pytest
 from sqlalchemy import text
 
 from app.admin import crawls
-from app.archive.setup import make_keeper
 from app.beat.reread_pages import Reread, Rereading, RereadJanitor
 from app.crawl.state.worker import Worker
+from app.features.archive.keep import ARCHIVE
+from app.features.archive.setup import make_keeper
+from app.features.extract.part import HANDLERS
 from app.model.handler import HandlerSpec
 from app.parse.html.html import READER
 from tests.crawl.loop import run, start
@@ -42,7 +44,7 @@ def worker(make: Callable[..., Worker], tmp_path: Path) -> Worker:
     """One that archives, and knows a handler."""
     made = make(home=tmp_path)
     keeper = make_keeper(made.settings, engine=made.engine, worker="test:1")
-    return replace(made, archive=keeper, handlers=(HandlerSpec(name="every"),))
+    return replace(made, resources={ARCHIVE: keeper, HANDLERS: (HandlerSpec(name="every"),)})
 
 
 def crawled(worker: Worker, site: Site, *, version: int | None = 1, **wishes: Any) -> None:

@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import Engine
 
 from app.admin.robots_report import canonical
-from app.archive.rendered import RenderedDocument
-from app.archive.writer import ArchiveWriter, SegmentLimits
 from app.config import load
+from app.features.archive.rendered import RenderedDocument
+from app.features.archive.writer import ArchiveWriter, SegmentLimits
 from app.model import Capture
 from app.store import captures, db
 from tests.archive import answers

@@ -99,7 +99,7 @@ def broker_check(tiptoe: Tiptoe) -> dict[str, str]:
 
 
 BOOKS = """
-from app.extract.handlers import handler
+from app.features.extract.handlers import handler
 
 @handler(match="/books/", version=3)
 def books(page):

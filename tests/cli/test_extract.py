@@ -12,7 +12,7 @@ from tests.extract.archived import Shelf, extractions, items
 from tests.store.rows import clean, make_crawl, sql
 
 BOOKS = """
-from app.extract.handlers import follow, handler
+from app.features.extract.handlers import follow, handler
 
 @handler(match=r"/books/", version={version})
 def books(page):
@@ -87,7 +87,7 @@ def test_failures_are_told_with_their_cause_and_tried_again(tiptoe: Tiptoe, shel
 PARTS = """
 from dataclasses import dataclass
 
-from app.extract.handlers import handler
+from app.features.extract.handlers import handler
 
 @dataclass
 class Part:

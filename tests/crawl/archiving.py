@@ -5,13 +5,14 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
-from app.archive.keeper import ArchiveKeeper
-from app.archive.place import ArchivePlace
-from app.archive.read import Archive
-from app.archive.verify import verify
-from app.archive.writer import ArchiveWriter, SegmentLimits
 from app.config import load
 from app.crawl.state.worker import Worker
+from app.features.archive.keep import ARCHIVE
+from app.features.archive.keeper import ArchiveKeeper
+from app.features.archive.place import ArchivePlace
+from app.features.archive.read import Archive
+from app.features.archive.verify import verify
+from app.features.archive.writer import ArchiveWriter, SegmentLimits
 from app.model import Capture
 from tests.archive.deposits import all_captures
 from tests.archive.readers import is_accepted
@@ -34,7 +35,7 @@ class Archiving:
         )
         self.clock = Clock()
         self.keeper = ArchiveKeeper(writer, self.place, reserve_bytes=0, spool_bytes=0, monotonic=self.clock)
-        self.worker = replace(worker, archive=self.keeper)
+        self.worker = replace(worker, resources={ARCHIVE: self.keeper})
         self.settings = load(home=home)
         self.archive = Archive(worker.engine, self.settings)
 

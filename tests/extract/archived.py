@@ -8,9 +8,9 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from app.archive.recording import Recording
-from app.archive.writer import ArchiveWriter, SegmentLimits
 from app.config import Settings, load
+from app.features.archive.recording import Recording
+from app.features.archive.writer import ArchiveWriter, SegmentLimits
 from app.model import Capture
 from app.model.handler import HandlerSpec
 from app.store import captures, db

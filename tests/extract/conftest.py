@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from app.extract import process
-from app.extract.pool import HandlerPool
-from app.extract.process import HandlerProcess, PageForHandler
-from app.extract.run import Runner
-from app.extract.write import Extraction
+from app.features.extract import process
+from app.features.extract.pool import HandlerPool
+from app.features.extract.process import HandlerProcess, PageForHandler
+from app.features.extract.run import Runner
+from app.features.extract.write import Extraction
 from tests.extract.archived import Shelf
 from tests.store.rows import clean
 
@@ -26,7 +26,7 @@ def write(tmp_path: Path) -> Callable[..., str]:
 
     def write(text: str, name: str = "books.py") -> str:
         path = tmp_path / name
-        path.write_text("from app.extract.handlers import follow, handler\n" + textwrap.dedent(text))
+        path.write_text("from app.features.extract.handlers import follow, handler\n" + textwrap.dedent(text))
         return str(path)
 
     return write

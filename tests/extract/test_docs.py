@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from app.extract import process, template
-from app.extract.process import HandlerProcess
+from app.features.extract import process, template
+from app.features.extract.process import HandlerProcess
 from tests.acceptance.pages import Block, blocks
 from tests.extract.conftest import MEMORY_BYTES, page
 

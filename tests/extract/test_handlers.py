@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from app.errors import InputError
-from app.extract import handlers
-from app.extract.handlers import Follow, follow, handler, registered
+from app.features.extract import handlers
+from app.features.extract.handlers import Follow, follow, handler, registered
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.extract.page import CrawledPage, Headers
+from app.features.extract.page import CrawledPage, Headers
 
 BODY = """<!doctype html><html lang="de-AT"><head><title> Zwei
  Bücher </title><base href="/shop/"></head><body><main><p class="price">12,50</p>

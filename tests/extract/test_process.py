@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from app.errors import InputError
-from app.extract import process
-from app.extract.process import Handled, HandlerProcess, PageForHandler
+from app.features.extract import process
+from app.features.extract.process import Handled, HandlerProcess, PageForHandler
 from tests.extract.conftest import MEMORY_BYTES, page
 from tests.faults.waiting import until
 

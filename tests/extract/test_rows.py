@@ -9,9 +9,9 @@ from typing import Any
 
 import orjson
 
-from app.extract import write as writing
-from app.extract.process import Handled
-from app.extract.write import Extraction, HandledRow
+from app.features.extract import write as writing
+from app.features.extract.process import Handled
+from app.features.extract.write import Extraction, HandledRow
 from app.store import db
 from app.store import extractions as store
 from tests.extract.archived import BOOKS, Shelf, body, extractions, items, titles

@@ -6,8 +6,8 @@ from datetime import datetime
 import pytest
 from structlog.testing import capture_logs
 
-from app.extract import run
-from app.extract.write import Extraction, HandledRow
+from app.features.extract import run
+from app.features.extract.write import Extraction, HandledRow
 from app.model.handler import HandlerSpec
 from app.store import db
 from app.store import extractions as store

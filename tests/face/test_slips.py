@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine
 
 import tiptoe
-from app.extract import handlers
+from app.features.extract import handlers
 from tests.store.rows import clean, make_crawl, make_host, sql
 from tiptoe import _session
 

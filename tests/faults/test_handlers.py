@@ -24,7 +24,7 @@ PATIENCE_S = 240.0
 
 HANDLERS = """
     import os, time
-    from app.extract.handlers import handler
+    from app.features.extract.handlers import handler
 
     @handler(match=r"/books/")
     def books(page):

@@ -19,7 +19,7 @@ import pytest
 from app.browser.find import find
 from app.browser.values import BrowserProblem
 from app.config.constants import variable
-from app.render.turn import TAKES_MOST
+from app.features.render.turn import TAKES_MOST
 from tests.browser.processes import below, named
 from tests.crawl.web import NETWORKS, Answer, Hit, Web
 from tests.faults.fleet import Fleet

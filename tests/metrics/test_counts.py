@@ -1,6 +1,6 @@
 """What a process counts of its settles."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -24,9 +24,8 @@ def batch(
     visit_id: int = 7,
     pages: int = 0,
     ending: str | None = None,
-    rendered: Sequence[RenderEnd] = (),
 ) -> SettledBatch:
-    return SettledBatch(visit_id, 1, fetches, pages, ending, rendered)
+    return SettledBatch(visit_id, 1, fetches, pages, ending)
 
 
 def rendered(state: str, ending: str | None, refused: Mapping[str, int] | None = None, **columns: Any) -> RenderEnd:
@@ -53,7 +52,7 @@ def test_a_rendering_is_counted_with_its_requests(
     requests: tuple[int, int, int],
 ) -> None:
     counts = Counts()
-    counts.settled([batch(rendered=[rendered(state, ending, refused, answered=answered, cached=cached)])], took_s=0.1)
+    counts.rendered([rendered(state, ending, refused, answered=answered, cached=cached)])
     assert +counts.renders == {(state, ending or "none"): 1}
     assert tuple(counts.render_requests[verdict] for verdict in ("answered", "cached", "refused")) == requests
     assert +counts.render_refused == (refused or {})

@@ -94,7 +94,7 @@ def test_series_are_bounded_by_closed_sets() -> None:
         counts.settled([batch(ending=ending)], took_s=0.1)
     for state in ("done", "failed", "due"):
         for ended in (*RenderEnding, None):
-            counts.settled([batch(rendered=[rendered(state, ended, dict.fromkeys(RenderRefusal, 1))])], took_s=0.1)
+            counts.rendered([rendered(state, ended, dict.fromkeys(RenderRefusal, 1))])
     assert len(shown(counts)) < 350
 
 

@@ -19,8 +19,8 @@ from app.browser.values import (
     SubRequest,
 )
 from app.crawl.state.worker import Worker
+from app.features.render.turn import Renders, RenderTurns, TurnEnding
 from app.model.render import RenderEnding
-from app.render.turn import Renders, RenderTurns, TurnEnding
 from app.store import db, renders
 from tests.crawl.web import Answer as SiteAnswer
 from tests.store.rows import sql

@@ -8,8 +8,8 @@ import pytest
 from app.admin import captures as shown
 from app.crawl.state.worker import Worker
 from app.errors import ArchiveStopped
+from app.features.render.turn import TurnEnding
 from app.model.render import RenderEnding
-from app.render.turn import TurnEnding
 from tests.archive.readers import by_warcio
 from tests.crawl.archiving import Archiving
 from tests.crawl.loop import go, start

@@ -8,11 +8,12 @@ import pytest
 
 from app.admin import extract_try
 from app.admin.extract import Handlers
-from app.archive.read import Archive
 from app.crawl.state.worker import Worker
-from app.extract.pool import HandlerPool
-from app.extract.run import Runner
-from app.extract.write import Extraction
+from app.features.archive.read import Archive
+from app.features.extract.part import HANDLERS
+from app.features.extract.pool import HandlerPool
+from app.features.extract.run import Runner
+from app.features.extract.write import Extraction
 from app.model.handler import HandlerSpec
 from app.store import db
 from app.store import extractions as store
@@ -27,7 +28,7 @@ from tests.render.shells import DOCUMENT, Stand, render, rows, shell
 from tests.store.rows import sql
 
 HANDLER = """
-from app.extract.handlers import handler
+from app.features.extract.handlers import handler
 
 @handler(match=r"/$")
 def seen(page):
@@ -44,7 +45,7 @@ SPEC = HandlerSpec(name="seen", match=("/$",))
 @pytest.fixture
 def crawler(keeping: Worker) -> Worker:
     """A worker with an archive, whose settles make pages due for the handler."""
-    return replace(keeping, handlers=(SPEC,))
+    return replace(keeping, resources={**keeping.resources, HANDLERS: (SPEC,)})
 
 
 @pytest.fixture
@@ -184,7 +185,8 @@ def test_a_document_whose_answer_is_elsewhere_is_handled_without_it(
     (archiving.place.folder / segment["name"]).unlink()
     path = tmp_path / "titles.py"
     path.write_text(
-        "from app.extract.handlers import handler\n\n@handler()\ndef seen(page):\n    yield {'title': page.title}\n\n"
+        "from app.features.extract.handlers import handler\n\n"
+        "@handler()\ndef seen(page):\n    yield {'title': page.title}\n\n"
         "@handler()\ndef body(page):\n    yield {'bytes': len(page.body)}\n"
     )
     pool = HandlerPool([str(path)], memory_bytes=MEMORY_BYTES)

@@ -5,9 +5,9 @@ import pytest
 from app.admin import captures as shown
 from app.admin import seeds
 from app.admin.crawls import find
-from app.archive import retention
-from app.archive.verify import verify
 from app.crawl.state.worker import Worker
+from app.features.archive import retention
+from app.features.archive.verify import verify
 from tests.archive.deposits import all_captures
 from tests.crawl.archiving import Archiving
 from tests.crawl.loop import go, start

@@ -6,8 +6,8 @@ import pytest
 
 from app.browser.values import Refused
 from app.crawl.state.worker import Worker
+from app.features.render.requests import HOSTS_MOST
 from app.model.render import RenderRefusal as R
-from app.render.requests import HOSTS_MOST
 from tests.crawl.loop import go, start
 from tests.crawl.web import Answer, Site, Web
 from tests.render.shells import Stand, render, rows, script

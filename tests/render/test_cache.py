@@ -3,7 +3,7 @@
 import pytest
 
 from app.browser.values import Answer, ResourceKind
-from app.render.cache import SharedCache, fresh_for_s
+from app.features.render.cache import SharedCache, fresh_for_s
 
 SCRIPT = ResourceKind.SCRIPT
 DATE = "Tue, 24 Nov 2026 00:00:00 GMT"

@@ -13,7 +13,7 @@ from app.browser.pool import Browsers
 from app.browser.values import Ask, Bounds, BrowserDeath, PlainResponse, Rendering, ResourceKind, SubRequest
 from app.crawl.state.setup import make_engine, make_sender, make_worker
 from app.crawl.state.worker import Worker
-from app.render.turn import TurnEnding
+from app.features.render.turn import TurnEnding
 from tests.browser.processes import below
 from tests.crawl.loop import go, make_settings, start
 from tests.crawl.web import Web

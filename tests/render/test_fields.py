@@ -3,8 +3,8 @@
 import pytest
 
 from app.browser.values import ResourceKind
+from app.features.render.fields import _OF_A_BODY, _SENT, VALUE_CHARS_MOST, asking
 from app.policy import identity
-from app.render.fields import _OF_A_BODY, _SENT, VALUE_CHARS_MOST, asking
 from tests.render.shells import asked
 
 JSON = "application/json"

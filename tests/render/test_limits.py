@@ -3,7 +3,7 @@
 import pytest
 
 from app.browser.values import ResourceKind
-from app.render import limits
+from app.features.render import limits
 
 PAGE = (
     b"<script src=a.js></script><script>inline()</script><SCRIPT async src='b.js'></SCRIPT><link rel=stylesheet href=c>"

@@ -7,7 +7,7 @@ import pytest
 from app.admin import audit, screenshot
 from app.browser.values import Chromium
 from app.crawl.state.worker import Worker
-from app.render.requests import HOSTS_MOST
+from app.features.render.requests import HOSTS_MOST
 from tests.crawl.loop import go, start
 from tests.crawl.web import Web
 from tests.render.shells import rows, script, shell

@@ -2,7 +2,7 @@
 
 from app.browser.values import BrowserProblem, Chromium
 from app.crawl.state.worker import Worker
-from app.render.serve import RenderService
+from app.features.render.serve import RenderService
 from app.store import db, renders
 from tests.acceptance.conftest import until
 from tests.render.shells import Stand

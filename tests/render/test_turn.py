@@ -11,12 +11,12 @@ from app.browser.values import Answer as Answered
 from app.browser.values import Ask, Bounds, BrowserDeath, PlainResponse, Refused, Rendering, ResourceKind
 from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import take_up
+from app.features.render import elsewhere
+from app.features.render.fields import asking
+from app.features.render.requests import POST_BYTES_MOST, POSTS_MOST
+from app.features.render.turn import TurnEnding
 from app.model import Url
 from app.model.render import RenderRefusal as R
-from app.render import elsewhere
-from app.render.fields import asking
-from app.render.requests import POST_BYTES_MOST, POSTS_MOST
-from app.render.turn import TurnEnding
 from app.store import db, hosts
 from tests.crawl.loop import go, run, start
 from tests.crawl.web import Answer, Site, Web, html

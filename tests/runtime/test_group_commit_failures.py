@@ -163,4 +163,4 @@ def _find(visit: Visit, crawl_id: int, prefix: str, rng: random.Random) -> None:
         if "/note/" in text:
             admit.suppress(visit.worker.known, visit.batch, crawl_id, url, Refusal.NOFOLLOW, found_on=None)
         else:
-            visit.batch.admissions.append(in_front(crawl_id, url, RequestKind.PAGE))
+            visit.batch.found.admissions.append(in_front(crawl_id, url, RequestKind.PAGE))

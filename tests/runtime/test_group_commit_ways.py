@@ -3,7 +3,7 @@
 import pytest
 
 from app.beat import claim
-from app.crawl.state.batch import Batch
+from app.crawl.state.batch import AddressNews, Batch, RobotsNews
 from app.crawl.visit import settle
 from app.crawl.visit import work as at_work
 from app.crawl.visit.visit import settle_together, take_up, visit
@@ -205,8 +205,12 @@ def test_what_needs_a_lock_of_its_own_is_settled_alone(
     (visit,) = gathered(worker, basket, 1)
     assert settle.may_join(visit)
     budget = budgets.Budget(kind=budgets.BudgetKind.ADDRESS, name="127.0.0.1", gap_s=1.0)
-    renewed = Batch(started=0.0, renewed_robots=[Origin("http", "h", 80)])
-    for batch in (Batch(started=0.0, refused=(budget, Failure.REFUSED)), Batch(started=0.0, answered=budget), renewed):
+    renewed = Batch(started=0.0, robots=RobotsNews(renewed=[Origin("http", "h", 80)]))
+    for batch in (
+        Batch(started=0.0, address=AddressNews(refused=(budget, Failure.REFUSED))),
+        Batch(started=0.0, address=AddressNews(answered=budget)),
+        renewed,
+    ):
         visit.batch = batch
         assert not settle.may_join(visit)
     visit.batch, visit.picked.granted = Batch(started=0.0), {1: 2}

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, text
 
+from app.features.links import rows as links
 from app.model import Capture, Cause, Origin, Rest, RestReason, VisitEnding
 from app.model.handler import HandlerSpec
 from app.store import (
@@ -16,7 +17,6 @@ from app.store import (
     fetches,
     hosts,
     items,
-    links,
     operator_log,
     pages,
     renders,

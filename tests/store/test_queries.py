@@ -1,12 +1,13 @@
 """Every named query of every .sql file: Postgres takes it, it says its purpose once, and somebody runs it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg import _queries
+from sqlalchemy import TextClause
 from sqlalchemy.dialects import postgresql
 
 import app.store
@@ -14,8 +15,16 @@ from app.store import db
 
 FOLDER = Path(app.store.__file__).parent
 DOLLARS = postgresql.dialect(paramstyle="numeric_dollar")
+
 PURPOSE = re.compile(r"^-- (\w+): (.*)$", re.MULTILINE)
-QUERIES = [(room, name) for room in db.query_files() for name in db.queries(room)]
+FILES = {path.stem: path for path in db.query_files()}
+
+
+def queries(room: str) -> Mapping[str, TextClause]:
+    return db.queries(room, str(FILES[room]))
+
+
+QUERIES = [(room, name) for room in FILES for name in queries(room)]
 
 
 @pytest.fixture(scope="module")
@@ -27,14 +36,14 @@ def connection(database_url: str) -> Iterator[psycopg.Connection]:
 
 @pytest.mark.parametrize(("room", "name"), QUERIES)
 def test_postgres_takes_the_query(connection: psycopg.Connection, room: str, name: str) -> None:
-    query = str(db.queries(room)[name].compile(dialect=DOLLARS))
+    query = str(queries(room)[name].compile(dialect=DOLLARS))
     connection.execute(f"PREPARE it AS {query}")
     connection.execute("DEALLOCATE it")
 
 
 @pytest.mark.parametrize(("room", "name"), QUERIES)
 def test_the_driver_looks_for_the_parameters_of_a_query_once(room: str, name: str) -> None:
-    query = db.driven(db.queries(room)[name])
+    query = db.driven(queries(room)[name])
     assert len(query.encode()) <= _queries.MAX_CACHED_STATEMENT_LENGTH
     assert not re.search(r"^\s*--", query, re.MULTILINE)
     assert [line for line in query.splitlines() if line.partition("--")[0].count("'") % 2] == [], "indented text"
@@ -45,25 +54,26 @@ def test_a_query_that_postgres_does_not_take_is_refused(connection: psycopg.Conn
         connection.execute("PREPARE it AS SELECT no_such_column FROM hosts")
 
 
-@pytest.mark.parametrize("room", db.query_files())
+@pytest.mark.parametrize("room", FILES)
 def test_queries_have_one_purpose_line_each(room: str) -> None:
-    source = (FOLDER / f"{room}.sql").read_text()
+    source = FILES[room].read_text()
     marks = PURPOSE.findall(source)
     names = [name for name, _ in marks]
-    assert names == list(db.queries(room)), "a name stands twice, or a comment looks like one"
+    assert names == list(queries(room)), "a name stands twice, or a comment looks like one"
     assert all(purpose.strip() for _, purpose in marks)
     assert source.startswith("-- ")
-    for name, query in db.queries(room).items():
+    for name, query in queries(room).items():
         code = "\n".join(line for line in query.text.splitlines() if not line.startswith("--"))
         assert re.match(r"SELECT|INSERT|UPDATE|DELETE|WITH", code), name
         assert ";" not in code, f"{name}: one statement"
 
 
-@pytest.mark.parametrize("room", db.query_files())
+@pytest.mark.parametrize("room", FILES)
 def test_queries_are_those_that_the_room_runs(room: str) -> None:
-    source = (FOLDER / f"{room}.py").read_text()
+    of_feature = FILES[room].with_name("rows.py")  # the code that runs them, where it is a feature's
+    source = (of_feature if FILES[room].parent != FOLDER else FILES[room].with_suffix(".py")).read_text()
     called = set(re.findall(r'_sql\["(\w+)"\]', source)) | set(re.findall(r'_same\(\s*tx,\s*"(\w+)"', source))
-    assert called == set(db.queries(room))
+    assert called == set(queries(room))
 
 
 def test_no_room_builds_sql_from_strings() -> None:

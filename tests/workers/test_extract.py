@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from app import config
 from app.celery import EXTRACT, make_app
 from app.config import load
-from app.extract.run import AT_ONCE
+from app.features.extract.run import AT_ONCE
 from app.model.handler import HandlerSpec
 from tests.extract.archived import Shelf, body, items
 from tests.store.rows import clean, sql
@@ -81,7 +81,7 @@ def begin(
 
 
 HANDLERS = """
-from app.extract.handlers import handler
+from app.features.extract.handlers import handler
 
 @handler(match="/books/")
 def books(page):

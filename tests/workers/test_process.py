@@ -14,6 +14,7 @@ import pytest
 from app import config
 from app.crawl.visit import visit as visits
 from app.errors import ServiceError
+from app.features.archive.keep import keeper_of
 from app.model import VisitEnding
 from app.runtime.intake import Places
 from workers import process, visit
@@ -189,9 +190,10 @@ def test_what_waits_for_services_outlives_a_bug_in_the_question(
 
     worker = process.worker()
     assert worker.gatherer is not None
-    assert worker.archive is not None
+    keeper = keeper_of(worker)
+    assert keeper is not None
     monkeypatch.setattr(visit, "AGAIN_S", 0.0)
-    monkeypatch.setattr(visit.db if fails == "db" else worker.archive, "check", fail)
+    monkeypatch.setattr(visit.db if fails == "db" else keeper, "check", fail)
     monkeypatch.setattr(visit, "settle_together", away)
     monkeypatch.setattr(visit, "settle_alone", see_to)
     worker.gatherer.add(SimpleNamespace(name="a", lease=SimpleNamespace(host="a"), worker=worker, host_id=1), 1)
@@ -219,7 +221,7 @@ def test_a_signal_within_the_handler_of_another_waits_for_nothing(monkeypatch: p
 
 def test_threads_that_write_to_the_archive_end_before_it_is_closed(fresh_process: None) -> None:
     """A page that is open in a browser when its worker is stopped is archived, and its segment is closed."""
-    archive, found = process.worker().archive, []
+    archive, found = keeper_of(process.worker()), []
     assert archive is not None
     process.join_before_the_archive_closes(
         lambda: found.append((process.worker().stopping.is_set(), archive._is_closed.is_set()))

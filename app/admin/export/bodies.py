@@ -9,10 +9,10 @@ from typing import Any, Final
 from sqlalchemy import Engine
 
 from app.admin.export.columns import ExportColumn
-from app.archive.read import Archive
 from app.config import Settings
 from app.errors import ArchiveMissing, InputError
 from app.extras import to_install
+from app.features.archive.read import Archive
 from app.model import Archived, Capture
 from app.parse import charset
 from app.parse.html.html import full_text

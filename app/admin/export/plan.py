@@ -13,8 +13,9 @@ from app.admin.export.columns import ExportColumn, ExportKind
 from app.admin.export.fields import ItemFields
 from app.admin.export.formats import ExportFormat
 from app.errors import InputError, Unwritable
+from app.features.links import rows as links
 from app.policy.moment import is_ago, moment
-from app.store import db, export, links, server
+from app.store import db, export, server
 from app.store.crawls import Crawl
 
 PART_ROWS: Final = 250_000

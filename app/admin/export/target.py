@@ -14,9 +14,9 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from app.archive.place import Remote
 from app.errors import InputError, ServiceError
 from app.extras import to_install
+from app.features.archive.place import Remote
 
 DRAFT = ".part"
 

@@ -21,15 +21,13 @@ from app.crawl.state.focus import ENDING_TRIES
 from app.crawl.state.picked import Picked
 from app.crawl.state.seen import KnownKeys
 from app.crawl.state.visit import Visit
-from app.model import Link, Page, Refusal, RequestKind, Url
+from app.model import Link, Refusal, RequestKind, Url
 from app.policy.candidate import Candidate, in_front
 from app.policy.focus.relevance import per_link
 from app.policy.lifecycle import UrlEvent
 from app.policy.robots import RobotsVerdict
 from app.policy.scope import Scope, judge, taken_in, widened
 from app.policy.url import Canon, bare_key, file_ending, in_encoding, is_of_document, without_fragment
-from app.store.links import LinksRow
-from app.store.pages import Where
 from app.store.suppressions import Suppression, suppression
 from app.store.url_rows import Due
 
@@ -103,21 +101,9 @@ def links(
     return candidates(finder, due.crawl_id, targets.values(), place, hints=anchors)
 
 
-def kept(canon: Canon, joined: Joined, place: Where, url: str, base: str, document: Page) -> list[LinksRow]:
-    """The links of a document as a row keeps them, if it has any; those that are no URL of ours are left out.
-
-    place, url: of the page.   After `links`, which joined them all: most are known by now.
-    """
-    directory = _directory(base)
-    found = []
-    for link in document.links:
-        to = _join(canon, joined, base, directory, in_encoding(link.href, document.charset))
-        if isinstance(to, Url):
-            parts = {"to": to.text, "anchor": link.text, "rel": " ".join(link.rel)}
-            found.append({name: value for name, value in parts.items() if value})
-    host_id, crawl_id, key = place
-    row: LinksRow = {"host_id": host_id, "crawl_id": crawl_id, "key": key, "url": url, "links": found}
-    return [row] if found else []
+def join(canon: Canon, joined: Joined, base: str, href: str, *, encoding: str = "utf-8") -> Url | Refusal:
+    """A link of a document whose base URL is `base`.   joined: what was joined before"""
+    return _join(canon, joined, base, _directory(base), in_encoding(href, encoding))
 
 
 def candidates(
@@ -134,7 +120,7 @@ def candidates(
     """
     scope, known, batch, now = finder.picked.scopes[crawl_id], finder.worker.known, finder.batch, finder.database_now()
     hears = place.relevance is not None and bool(finder.picked.focus[crawl_id].profile.topics)
-    named = None if hears or place.relevance is None or finder.picked.focus[crawl_id].refuses else batch.named
+    named = None if hears or place.relevance is None or finder.picked.focus[crawl_id].refuses else batch.found.named
     found: list[Candidate] = []
     for url in targets:
         key, form = url.key, url.form
@@ -193,7 +179,7 @@ def _take_in(picked: Picked, batch: Batch, due: Due, source: Url, target: Url) -
     folder = taken_in(scope, source, target)
     if folder is not None:
         picked.scopes[due.crawl_id] = widened(scope, [folder])
-        batch.taken_in.append((due.crawl_id, folder))
+        batch.found.taken_in.append((due.crawl_id, folder))
         _log.info("crawl.widened", crawl=due.crawl_id, seed=source.text, to=target.text, scope=folder)
 
 
@@ -226,7 +212,7 @@ def suppress_ending(
     row = suppression(
         crawl_id, ending_key(url.host, ending), url.text, Refusal.EXTENSION, found_on=found_on, detail=detail
     )
-    before = batch.suppressions.setdefault((row["crawl_id"], row["key"], row["reason"]), row)
+    before = batch.found.suppressions.setdefault((row["crawl_id"], row["key"], row["reason"]), row)
     if before is not row:
         before["count"] = before.get("count", 1) + 1
 
@@ -238,7 +224,7 @@ def ending_key(host: str, ending: str) -> bytes:
 
 def note(batch: Batch, row: Suppression) -> None:
     """For the next settle; of several the first."""
-    batch.suppressions.setdefault((row["crawl_id"], row["key"], row["reason"]), row)
+    batch.found.suppressions.setdefault((row["crawl_id"], row["key"], row["reason"]), row)
 
 
 def _directory(base: str) -> str:
@@ -316,7 +302,7 @@ def _judged(finder: Finder, found: Candidate) -> Candidate:
     rules = file.rules if file is not None else None
     if rules is None:
         return found
-    match rules.verdict(found.url, finder.batch.work):
+    match rules.verdict(found.url, finder.batch.found.work):
         case RobotsVerdict.ALLOWED:
             return found._replace(reopens=True)
         case RobotsVerdict.DISALLOWED:

@@ -124,7 +124,7 @@ def _of_own_host(finder: Finder, tx: Connection, asked: list[Candidate], evictio
     worker, picked, host_id = finder.worker, finder.picked, finder.host_id
     if _room(worker, picked) + len(evictions) >= len(asked):
         return []
-    _recount(worker, host_id, picked, finder.batch.left, tx)
+    _recount(worker, host_id, picked, finder.batch.tallies.left, tx)
     room = _room(worker, picked) + len(evictions)
     newcomers = _best_first(_strangers(tx, asked, {finder.host: host_id})) if room < len(asked) else []
     if room >= len(newcomers):

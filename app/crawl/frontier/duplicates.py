@@ -30,7 +30,7 @@ def note(batches: Sequence[Batch], tx: Connection) -> set[Where]:
     """
     rows = {
         (row["host_id"], row["crawl_id"], row["key"]): row
-        for row in (reading.page for batch in batches for reading in batch.readings)
+        for row in (reading.page for batch in batches for reading in batch.found.readings)
         if row is not None and row["body_bytes"] > 0 and not row.get("awaits")
     }
     if not rows:

@@ -141,7 +141,7 @@ def committed(finders: Sequence[Finder], entered: Entered, batches: Sequence[Bat
         # A refused form tells nothing of the URL's others: one that is allowed would be queued.
         worker.known.add(each.crawl_id, each.url.form if each.state is UrlState.REFUSED else each.url.key)
     for batch in batches:
-        for crawl_id, key, _ in batch.suppressions:
+        for crawl_id, key, _ in batch.found.suppressions:
             worker.known.add(crawl_id, refusal_key(key))
     visited = {finder.host_id for finder in finders}
     others = {host_id: n for host_id, n in entered.queued.items() if host_id not in visited}

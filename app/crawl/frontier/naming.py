@@ -9,8 +9,11 @@ from datetime import datetime
 
 from app.crawl.frontier.worth import FoundAt
 from app.crawl.state.finder import Finder
+from app.crawl.state.part import Part
+from app.crawl.state.settling import Settling
 from app.model import Url
 from app.policy.focus.score import Parts, handed_on, named, raised, score, unpacked
+from app.store import urls
 from app.store.url_rows import Raise
 
 
@@ -38,7 +41,7 @@ def hear(
     )
     if parts is not None:
         namings.raised(crawl_id, url.key, parts.packed())
-        finder.batch.raises[crawl_id, url.key] = _row(finder.host_id, crawl_id, url.key, parts)
+        finder.batch.add(RAISES, _row(finder.host_id, crawl_id, url.key, parts))
     return True
 
 
@@ -50,3 +53,11 @@ def _row(host_id: int, crawl_id: int, key: bytes, parts: Parts) -> Raise:
         "score": parts.score,
         "score_parts": parts.packed(),
     }
+
+
+def _write(settling: Settling) -> None:
+    last = {(row["crawl_id"], row["key"]): row for row in settling.rows(RAISES)}
+    urls.raise_scores(settling.tx, list(last.values()))
+
+
+RAISES: Part[Raise] = Part(name="raises", rank=30, write=_write, words=lambda _: "a raised score")

@@ -28,7 +28,7 @@ from app.policy.focus.precedence import Precedence
 from app.policy.focus.score import unpacked
 from app.policy.focus.shipped import GENERAL, profile_of
 from app.policy.lane import LAST_LANE
-from app.store import captures, crawls, parameters, urls
+from app.store import crawls, parameters, urls
 from app.store.crawls import Crawl
 from app.store.url_rows import Due, Wanted
 
@@ -61,7 +61,7 @@ def pick(visits: Sequence[Visit], tx: Connection) -> None:
         own = granted[visit.host_id]
         visit.picked.is_budget_spent = bool(of_crawls) and not own
         visit.picked.due = deque(sorted(own, key=lambda due: visit.worker.rng.random()) if len(of_crawls) > 1 else own)
-    _find_originals([visit for visit in visits if visit.worker.archive is not None], tx)
+    visits[0].worker.hooks.picked(visits=visits, tx=tx)
 
 
 def _due(visits: Sequence[Visit], sizes: Mapping[int, int], tx: Connection) -> dict[int, list[Due]]:
@@ -72,23 +72,6 @@ def _due(visits: Sequence[Visit], sizes: Mapping[int, int], tx: Connection) -> d
     ):
         found[due.host_id].append(due)
     return found
-
-
-def _find_originals(visits: Sequence[Visit], tx: Connection) -> None:
-    """Find the last bodies of URLs that were fetched before: what does not change becomes a revisit of them."""
-    found = captures.originals(
-        tx,
-        [
-            (visit.host_id, due.crawl_id, due.key)
-            for visit in visits
-            for due in visit.picked.due
-            if due.archive and due.fetched_at is not None
-        ],
-    )
-    for visit in visits:
-        visit.picked.originals = {
-            (crawl_id, key): each for (host_id, crawl_id, key), each in found.items() if host_id == visit.host_id
-        }
 
 
 def _batch_size(worker: Worker, turn: Turn) -> int:

@@ -1,10 +1,10 @@
 """One URL on its way through a visit, and the row that says what became of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import BinaryIO, NamedTuple
 
 from app.crawl.page.preferences import Wishes
-from app.crawl.state.batch import Batch
+from app.crawl.state.batch import Batch, ReadDocument
 from app.crawl.state.picked import Picked
 from app.model import Cause, Header, Outcome, Reply, Request, RequestKind, Url
 from app.parse.html.html import READER
@@ -19,12 +19,25 @@ _KEPT = {*_SPENT, UrlEvent.REQUEUED}
 LEAST_SCORE = 1e-30  # halved without end, a score would leave the range of Postgres' real
 
 
+@dataclass(slots=True)
+class Brought:
+    """What an attempt has put into the batch.
+
+    result   its URL's; None: it has none yet, or none at all: its host was given up
+    reading  its document and links;   awaits: a browser is to open it
+    """
+
+    result: Result | None = None
+    reading: ReadDocument | None = None
+    awaits: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
     """A fetch and what it was for.
 
     attempts  with this one
-    logged    its row of the log
+    logged    its row of the log;   brought: what it has put into the batch
     sink      where a sitemap's body is
     isolated  it was counted ahead, and is read apart;   is_unread: its reader died, or none was free
     """
@@ -40,6 +53,7 @@ class Attempt:
     sink: BinaryIO | None = None
     isolated: bool = False
     is_unread: bool = False
+    brought: Brought = field(default_factory=Brought)
 
     @property
     def failures_of_its_class(self) -> int:
@@ -102,8 +116,10 @@ def conclude(batch: Batch, picked: Picked, due: Due, end: Conclusion) -> None:
     if due.kind == RequestKind.SITEMAP:
         row["kind"] = due.kind  # it may have been asked for as a page
     batch.results.append(row)
+    if end.attempt is not None:
+        end.attempt.brought.result = row
     if due.fetched_at is None and end.event is not UrlEvent.REQUEUED:
-        batch.left += 1
+        batch.tallies.left += 1
         picked.fetched_first()
 
 

@@ -171,7 +171,7 @@ def _redirect(visit: Visit, attempt: Attempt) -> VisitEnding | None:
             detail=f"more than {HOPS} hops",
         )
     else:
-        visit.batch.read(None, admit.redirected(visit, due, url, target))
+        visit.batch.found.read(None, admit.redirected(visit, due, url, target))
         if due.kind == RequestKind.PAGE and due.fetched_at is None:
             by = on_host(due.found_on, url) if due.hops else None
             visit.picked.focus[due.crawl_id].redirected(url, target, redirected_by=by)
@@ -226,7 +226,7 @@ def _emptied(visit: Visit, end: Conclusion) -> Conclusion:
     if due.body_sha256 != NOTHING:
         soon_s = visit.worker.settings.recrawl_base_s
         return end._replace(due_s=soon_s, body_sha256=NOTHING, detail=EMPTY_ONCE)
-    visit.batch.kept_out.append((visit.host_id, due.crawl_id, due.key))
+    visit.batch.add(read.KEPT_OUT, (visit.host_id, due.crawl_id, due.key))
     detail = "in two rounds, asked for whole"
     return end._replace(text_sha256=NOTHING, body_sha256=NOTHING, changed=True, cause=Cause.EMPTY, detail=detail)
 

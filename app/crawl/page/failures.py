@@ -4,15 +4,16 @@ A crawl comes to an end: whatever fails again and again is quarantined at last, 
 """
 
 from app.config import Settings
+from app.crawl.frontier.give_up import quarantine
 from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.request.learn import block, trouble
-from app.crawl.state.batch import Batch, GivingUp
+from app.crawl.state.batch import Batch
 from app.crawl.state.picked import Picked
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.model import Cause, Failure, Outcome, Rest, RestReason, VisitEnding
 from app.policy import backoff
-from app.policy.lifecycle import UrlEvent, UrlState
+from app.policy.lifecycle import UrlEvent
 from app.policy.pace import is_error
 from app.store.host_rows import HostPace
 
@@ -30,7 +31,7 @@ def of_url(
     hopeless = _hopeless(worker, pace.trips, attempt)
     if hopeless is not None:
         conclude(batch, picked, due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.HOST_FAILS, detail=hopeless))
-        give_up(batch, Cause.HOST_FAILS, hopeless)
+        quarantine(batch, Cause.HOST_FAILS, hopeless)
     elif attempt.reply.failure is Failure.PROTOCOL:  # it would be the same again
         detail = f"{attempt.outcome} (protocol): {attempt.reply.detail}"[:DETAIL_MAX]
         conclude(batch, picked, due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.FAILED, detail=detail))
@@ -49,7 +50,7 @@ def of_host(visit: Visit, attempt: Attempt) -> VisitEnding:
     asked_s = trouble(visit, reply, RestReason(attempt.outcome.value))
     if pace.failures >= most_in_a_row(visit.worker.settings, answered=pace.answered):
         why = reply.detail or f"status {reply.status}"
-        give_up(visit.batch, Cause.HOST_OUT_OF_REACH, f"{pace.failures} times in a row: {why}")
+        quarantine(visit.batch, Cause.HOST_OUT_OF_REACH, f"{pace.failures} times in a row: {why}")
     elif attempt.outcome is Outcome.UNAVAILABLE and asked_s is None:
         _unavailable(visit.worker, pace, visit.batch, visit.picked, attempt)
     else:
@@ -66,7 +67,7 @@ def blocked_address(visit: Visit, attempt: Attempt) -> VisitEnding:
     due, reply, pace = attempt.due, attempt.reply, visit.pace
     trouble(visit, reply, RestReason.UNREACHABLE)
     if pace.failures >= most_in_a_row(visit.worker.settings, answered=pace.answered):
-        give_up(visit.batch, Cause.BLOCKED_ADDRESS, reply.detail)
+        quarantine(visit.batch, Cause.BLOCKED_ADDRESS, reply.detail)
     else:
         conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.REQUEUED, attempt, score=due.score / 2))
     return VisitEnding.BLOCKED_ADDRESS
@@ -86,12 +87,7 @@ def rest_challenged(visit: Visit) -> None:
     pace.fail()
     block(visit, settings.challenge_rest_s, Rest(RestReason.CHALLENGED))
     if pace.failures >= most_in_a_row(settings, answered=pace.answered):
-        give_up(visit.batch, Cause.CHALLENGED, f"{pace.failures} times in a row")
-
-
-def give_up(batch: Batch, cause: Cause, detail: str) -> None:
-    """Quarantine the URLs of the host that are still queued."""
-    batch.give_up.append(GivingUp(state=UrlState.QUARANTINED, cause=cause, detail=detail[:DETAIL_MAX]))
+        quarantine(visit.batch, Cause.CHALLENGED, f"{pace.failures} times in a row")
 
 
 def most_in_a_row(settings: Settings, *, answered: bool) -> int:

@@ -11,11 +11,11 @@ from functools import partial
 from io import BytesIO
 from typing import assert_never
 
-from app.crawl.page import archiving, gate, isolation, later, preferences, sitemaps
+from app.crawl.page import gate, isolation, later, preferences, sitemaps
 from app.crawl.page.attempt import Attempt
 from app.crawl.page.consequences import act_on_outcome, note
 from app.crawl.page.gate import Shut
-from app.crawl.request import archive, send, slots
+from app.crawl.request import send, slots
 from app.crawl.request.fetch_log import Sending
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Visit
@@ -32,7 +32,7 @@ def fetch(visit: Visit, due: Due) -> VisitEnding | None:
     Raises LeaseLost, ArchiveStopped.
     """
     visit.picked.current = due
-    archive.check(visit, due)
+    visit.worker.hooks.before_fetch(visit=visit, due=due)
     match gate.check(visit, due):
         case Url() as url:
             return _fetch(visit, due, url)
@@ -63,14 +63,16 @@ def _fetch(visit: Visit, due: Due, url: Url) -> VisitEnding | None:
         return None
     ending = act_on_outcome(visit, attempt)
     if ending is not VisitEnding.READERS_BUSY:  # it was not read, and is fetched again
-        isolation.guarded(visit.batch, visit.picked, attempt, partial(archiving.archive_answer, visit, attempt))
+        isolation.guarded(
+            visit.batch, visit.picked, attempt, partial(visit.worker.hooks.answered, visit=visit, attempt=attempt)
+        )
     return ending
 
 
 def _send(visit: Visit, slot: Slot, due: Due, url: Url, attempts: int, *, isolated: bool) -> Attempt | None:
     settings, is_page = visit.worker.settings, due.kind == RequestKind.PAGE
-    whole = preferences.is_wanted_whole(visit.origins, due, url) or archiving.is_missing(
-        visit.worker, visit.picked, due
+    whole = preferences.is_wanted_whole(visit.origins, due, url) or any(
+        visit.worker.hooks.wants_whole(visit=visit, due=due)
     )
     sink = None if is_page else sitemaps.sink()
     request = Request(
@@ -83,7 +85,7 @@ def _send(visit: Visit, slot: Slot, due: Due, url: Url, attempts: int, *, isolat
         max_body_bytes=settings.max_body_bytes if is_page else sitemaps.MAX_BYTES,
         deadline_s=settings.request_deadline_s,
         sink=sink,
-        keeps_coded=archive.holds(visit.worker, due),
+        keeps_coded=any(visit.worker.hooks.keeps_coded(visit=visit, due=due)),
         fresh=due.network_failures > 0,
         authorised=may_authenticate(visit.picked.scopes[due.crawl_id], url),
     )
@@ -105,7 +107,7 @@ def _send(visit: Visit, slot: Slot, due: Due, url: Url, attempts: int, *, isolat
         reply=reply,
         outcome=outcome,
         body_sha256=digest,
-        logged=visit.batch.fetches[-1],
+        logged=visit.turn.logged,
         sink=sink,
         isolated=isolated,
     )

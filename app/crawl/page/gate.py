@@ -11,11 +11,12 @@ from enum import Enum
 from typing import assert_never
 
 from app.crawl.frontier import admit
+from app.crawl.frontier.give_up import GIVE_UP, GivingUp
 from app.crawl.page import failures, sitemaps
 from app.crawl.page.attempt import Conclusion, conclude
 from app.crawl.robots import obtain, tdmrep
 from app.crawl.robots.obtain import NoRules
-from app.crawl.state.batch import Batch, GivingUp
+from app.crawl.state.batch import Batch
 from app.crawl.state.focus import name_of_ending
 from app.crawl.state.picked import Picked
 from app.crawl.state.seen import KnownKeys
@@ -136,13 +137,14 @@ def _without_robots(visit: Visit, url: Url) -> None:
     file = visit.origins.robots[url.origin]
     most = failures.most_in_a_row(visit.worker.settings, answered=visit.pace.answered)
     if file.rules is None and file.failures >= most and not obtain.awaits_copy(visit.worker, file, visit.now()):
-        visit.batch.give_up.append(
+        visit.batch.add(
+            GIVE_UP,
             GivingUp(
                 state=UrlState.REFUSED,
                 cause=Cause.ROBOTS_OUT_OF_REACH,
                 detail=f"{file.failures} times in a row: complete disallow (RFC 9309)",
                 prefix=f"{url.origin}/",
                 spares_fresh=True,
-            )
+            ),
         )
     visit.picked.drop_origin(f"{url.origin}/")

@@ -189,7 +189,7 @@ def guarded(
         _log.exception("page.crashed", url=attempt.url.text)
         batch.back_to(mark)
         picked.unfetched = unfetched
-        _take_back(batch, picked, attempt.due)
+        _take_back(batch, picked, attempt)
         _uncount(batch, picked, attempt, is_failure=True)
         detail = one_line(f"reading it raised {type(error).__name__}: {error}")[:_DETAIL_CHARS]
         end = Conclusion(UrlEvent.EXHAUSTED, replace(attempt, is_unread=True), cause=Cause.UNREADABLE, detail=detail)
@@ -197,16 +197,17 @@ def guarded(
         return None
 
 
-def _take_back(batch: Batch, picked: Picked, due: Due) -> None:
-    """Take back the result of a URL that was read, and could not be archived; it is the last one, if there is any."""
-    results, readings = batch.results, batch.readings
-    if not results or (results[-1]["crawl_id"], results[-1]["key"]) != (due.crawl_id, due.key):
+def _take_back(batch: Batch, picked: Picked, attempt: Attempt) -> None:
+    """Take back the result of a URL that was read, and could not be archived."""
+    brought = attempt.brought
+    others = [row for row in batch.results if row is not brought.result]
+    if len(others) == len(batch.results):
         return
-    results.pop()
-    if readings and (page := readings[-1].page) and (page["crawl_id"], page["key"]) == (due.crawl_id, due.key):
-        readings[-1].page = None
-    if due.fetched_at is None:
-        batch.left -= 1
+    batch.results, brought.result = others, None
+    if brought.reading is not None:
+        brought.reading.page = None
+    if attempt.due.fetched_at is None:
+        batch.tallies.left -= 1
         picked.unfetched += 1
 
 

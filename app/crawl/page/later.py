@@ -11,7 +11,7 @@ What may take long, or kill its reader, is read at once: no other visit waits fo
 from dataclasses import dataclass
 from functools import partial
 
-from app.crawl.page import archiving, isolation, read
+from app.crawl.page import isolation, read
 from app.crawl.page.attempt import Attempt
 from app.crawl.state.batch import Batch
 from app.crawl.state.visit import Visit
@@ -71,4 +71,6 @@ class _UnreadPage:
         if not self.is_read:
             isolation.guarded(visit.batch, visit.picked, attempt, partial(read.page, visit, attempt))
             self.is_read = True
-        isolation.guarded(visit.batch, visit.picked, attempt, partial(archiving.archive_answer, visit, attempt))
+        isolation.guarded(
+            visit.batch, visit.picked, attempt, partial(visit.worker.hooks.answered, visit=visit, attempt=attempt)
+        )

@@ -5,17 +5,17 @@ from hashlib import sha256
 
 import structlog
 
-from app.archive import read as archived
 from app.crawl.frontier import admit
 from app.crawl.frontier.worth import FoundAt
-from app.crawl.page import isolation, preferences, recrawls, renders, sitemaps
+from app.crawl.page import isolation, preferences, recrawls, sitemaps
 from app.crawl.page.attempt import Attempt, Conclusion, conclude
+from app.crawl.page.page_read import PageRead
 from app.crawl.page.preferences import Wishes
 from app.crawl.state.batch import Batch, most_links
 from app.crawl.state.focus import CrawlFocus
+from app.crawl.state.part import Part
 from app.crawl.state.visit import Visit
-from app.errors import ArchiveMissing, ServiceError
-from app.model import CaptureKind, Cause, Header, Page, Reply, Url, VisitEnding
+from app.model import Cause, Header, Page, Url, VisitEnding
 from app.model.url import on_host
 from app.parse import language
 from app.parse.html import dates
@@ -27,13 +27,25 @@ from app.policy.focus.novelty import Said
 from app.policy.lifecycle import UrlEvent
 from app.policy.scope import Scope, judge
 from app.policy.url import Canon, file_ending, in_encoding
-from app.store import captures, db
-from app.store.pages import PageRow
+from app.store import pages
+from app.store.pages import PageRow, Revision, Where
 from app.store.reread import ReadRow
-from app.store.url_rows import Due
 
 _log = structlog.get_logger()
 _EMPTY = sha256(b"").digest()
+
+KEPT_OUT: Part[Where] = Part(
+    name="kept_out",
+    rank=10,  # first: a page that is dropped must not count as the original of a new one
+    write=lambda settling: pages.drop(settling.tx, settling.rows(KEPT_OUT)),
+    words=lambda _: "a page that is not kept",
+)
+REVISIONS: Part[Revision] = Part(
+    name="revisions",
+    rank=130,
+    write=lambda settling: pages.revise(settling.tx, settling.rows(REVISIONS)),
+    words=lambda _: "what a 304 says",
+)
 
 
 def page(visit: Visit, attempt: Attempt) -> VisitEnding | None:
@@ -57,15 +69,9 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     said = _said(focus, document) if is_first or focus.profile.topics else None
     relevance = focus.relevance(said.all_words if said is not None and focus.profile.topics else [])
     found = admit.links(
-        visit,
-        due,
-        base,
-        document.links,
-        encoding=document.charset,
-        nofollow=wished.nofollow,
-        relevance=relevance,
+        visit, due, base, document.links, encoding=document.charset, nofollow=wished.nofollow, relevance=relevance
     )
-    room = max(most_links(settings) - visit.batch.links, 0)
+    room = max(most_links(settings) - visit.batch.found.links, 0)
     if len(found) > room:
         found, document = found[:room], replace(document, links_cut=True)
     canonical = _canonical(visit.worker.canon, attempt, base, document)
@@ -75,11 +81,13 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     text_sha256 = sha256(document.main_text.encode()).digest() if settings.keep_text else attempt.body_sha256 or _EMPTY
     is_kept = settings.keep_text and wished.kept_out is None
     row = page_row(attempt, document, wished, text_sha256, canonical and canonical.text) if is_kept else None
-    awaits = home is None and renders.put_up(visit.batch, attempt, document, wished, focus, row)
+    read = PageRead(attempt=attempt, document=document, base=base, wished=wished, row=row)
+    awaits = home is None and _awaits(visit, read)
     if awaits and due.text_sha256 is not None and due.reader == READER:
         text_sha256 = due.text_sha256  # what a browser made before is compared
-    visit.batch.read(row, found)
-    keep_links(visit, due, base, document, wished)
+    attempt.brought.reading = visit.batch.found.read(row, found)
+    attempt.brought.awaits = awaits
+    taken_in(visit, read)
     changed = _changed(visit, attempt, text_sha256, awaits=awaits)
     if row is not None:  # its text and the stored one may not be compared
         row["changed"] = changed is True and not awaits and due.reader != READER
@@ -99,6 +107,14 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
         wishes=wished,
     )
     conclude(visit.batch, visit.picked, due, end)
+
+
+def _awaits(visit: Visit, read: PageRead) -> bool:
+    """Whether a feature makes a better document of the page later."""
+    awaits = visit.worker.hooks.awaits(visit=visit, read=read) is True
+    if awaits and read.row is not None:
+        read.row["awaits"] = True
+    return awaits
 
 
 def _changed(visit: Visit, attempt: Attempt, text_sha256: bytes, *, awaits: bool) -> bool | None:
@@ -125,20 +141,10 @@ def _changed(visit: Visit, attempt: Attempt, text_sha256: bytes, *, awaits: bool
 
 def _text_before(visit: Visit, attempt: Attempt) -> bytes | None:
     """The digest of the text that this reader finds in the document of before; None: it cannot be read here."""
-    due, worker = attempt.due, visit.worker
-    try:
-        with db.transaction(worker.engine) as tx:
-            found = captures.of_url(tx, host_id=due.host_id, crawl_id=due.crawl_id, key=due.key)
-        pages = [each for each in found if each.kind == CaptureKind.PAGE and each.body_sha256 == due.body_sha256]
-        answer = archived.read(worker.engine, worker.settings, pages[0]) if pages else None
-    except (ArchiveMissing, ServiceError) as error:
-        _log.info("page.not_compared", url=attempt.url.text, error=str(error))
+    reply = visit.worker.hooks.document_before(visit=visit, attempt=attempt)
+    if reply is None:
         return None
-    if answer is None or not answer.body:
-        return None
-    headers, now = {Header.CONTENT_TYPE.value: answer.header("content-type") or ""}, visit.now()
-    reply = Reply(status=answer.status, started_s=now, ended_s=now, headers=headers, body=answer.body)
-    document = isolation.page(worker, visit.lease, replace(attempt, reply=reply))
+    document = isolation.page(visit.worker, visit.lease, replace(attempt, reply=reply))
     return sha256(document.main_text.encode()).digest() if isinstance(document, Page) else None
 
 
@@ -178,7 +184,7 @@ def detect_languages(batch: Batch) -> None:
     One after another: between two fetches the model leaves the caches, and each takes three times as long. A text that
     the model fails on has none.
     """
-    for reading in batch.readings:
+    for reading in batch.found.readings:
         row = reading.page
         if row is not None and row["main_text"] and row["language"] is None and row["language_detected"] is None:
             try:
@@ -194,13 +200,12 @@ def _language_of_unkept(document: Page, wished: Wishes) -> str | None:
     return language.detect(document.main_text) if wished.noarchive and document.language is None else None
 
 
-def keep_links(visit: Visit, due: Due, base: str, document: Page, wished: Wishes) -> None:
-    """Keep its links as rows where its crawl asks for it; a page that must not be kept is noted as such instead."""
-    place = (visit.host_id, due.crawl_id, due.key)
-    if wished.kept_out is not None:
-        visit.batch.kept_out.append(place)
-    elif due.keep_links:
-        visit.batch.kept_links += admit.kept(visit.worker.canon, visit.picked.joined, place, due.url, base, document)
+def taken_in(visit: Visit, read: PageRead) -> None:
+    """Let the features take what they want from a page whose row is in the batch; one that must not be kept goes."""
+    if read.wished.kept_out is not None:
+        due = read.attempt.due
+        visit.batch.add(KEPT_OUT, (visit.host_id, due.crawl_id, due.key))
+    visit.worker.hooks.page_read(visit=visit, read=read)
 
 
 def headers_alone(visit: Visit, attempt: Attempt) -> Wishes:
@@ -208,17 +213,18 @@ def headers_alone(visit: Visit, attempt: Attempt) -> Wishes:
     due = attempt.due
     wished = preferences.of_unchanged(visit.worker, visit.lease, visit.origins, due, attempt.url, attempt.reply)
     if wished.kept_out is not None:
-        visit.batch.kept_out.append((visit.host_id, due.crawl_id, due.key))
+        visit.batch.add(KEPT_OUT, (visit.host_id, due.crawl_id, due.key))
     elif (wished.directives, wished.opt_out) != (due.directives, due.opt_out):
-        visit.batch.revisions.append(
-            {
-                "host_id": visit.host_id,
-                "crawl_id": due.crawl_id,
-                "key": due.key,
-                "directives": wished.directives,
-                "opt_out": wished.opt_out,
-                "noarchive": wished.noarchive,
-            }
+        visit.batch.add(
+            REVISIONS,
+            Revision(
+                host_id=visit.host_id,
+                crawl_id=due.crawl_id,
+                key=due.key,
+                directives=wished.directives,
+                opt_out=wished.opt_out,
+                noarchive=wished.noarchive,
+            ),
         )
     return wished
 

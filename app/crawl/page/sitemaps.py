@@ -7,12 +7,13 @@ constant memory, and a crash repeats at most one file.
 """
 
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 from itertools import islice
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from app.crawl.frontier import admit, enter
 from app.crawl.frontier.worth import FoundAt
@@ -21,7 +22,9 @@ from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.state.batch import Batch
 from app.crawl.state.lease import Lease
 from app.crawl.state.origins import HostOrigins
+from app.crawl.state.part import Part
 from app.crawl.state.picked import Picked
+from app.crawl.state.settling import Settling
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.errors import LeaseLost, Unwritable
@@ -60,7 +63,7 @@ def discover(worker: Worker, origins: HostOrigins, picked: Picked, batch: Batch,
     texts: Iterable[str] = declared or ((GUESS,) if due.sitemaps == "all" else ())
     found = [worker.canon.join(f"{origin}/", text) for text in texts]
     found_on = f"{origin}/robots.txt" if declared else f"{origin}/"
-    batch.admissions += [
+    batch.found.admissions += [
         in_front(due.crawl_id, url, RequestKind.SITEMAP, found_on=found_on)
         for url in found
         if not isinstance(url, Refusal) and not worker.known.has(due.crawl_id, url.key)
@@ -107,14 +110,36 @@ def read(visit: Visit, attempt: Attempt, body: BinaryIO) -> VisitEnding | None:
     return None
 
 
+class Claim(NamedTuple):
+    """What a sitemap said of a page's change, and whether it was true."""
+
+    host_id: int
+    sitemap_id: int
+    is_true: bool
+
+
+def _credit(settling: Settling) -> None:
+    said = Counter((row.host_id, row.sitemap_id) for row in settling.rows(CLAIMS))
+    true = Counter((row.host_id, row.sitemap_id) for row in settling.rows(CLAIMS) if row.is_true)
+    sitemaps.credit(
+        settling.tx,
+        [
+            {"host_id": host_id, "id": id, "claims": claims, "true_claims": true[host_id, id]}
+            for (host_id, id), claims in sorted(said.items())
+        ],
+    )
+
+
+CLAIMS: Part[Claim] = Part(name="claims", rank=160, write=_credit, words=lambda _: "what a sitemap claimed")
+
+
 def score_claim(batch: Batch, due: Due, *, changed: bool | None) -> None:
     """A page that a sitemap lists was fetched again: did its lastmod tell the truth?"""
     if due.sitemap_id is None or due.lastmod is None or due.fetched_at is None or changed is None:
         return
     verdict = lastmod.is_true(due.lastmod, fetched_at=due.fetched_at, changed=changed)
     if verdict is not None:
-        claims, true_claims = batch.claims.get(due.sitemap_id, (0, 0))
-        batch.claims[due.sitemap_id] = (claims + 1, true_claims + verdict)
+        batch.add(CLAIMS, Claim(due.host_id, due.sitemap_id, is_true=verdict))
 
 
 def _admit_all(visit: Visit, due: Due, base: Url, reading: SitemapReading | Listing) -> None:
@@ -174,14 +199,14 @@ def _write(
         if not hosts.extend(tx, host_id=visit.host_id, token=visit.lease.token, lease_s=visit.worker.settings.lease_s):
             raise LeaseLost(visit.lease.host)
         admitted = enter.admit(tx, [(visit, candidates)])
-        suppressions.note(tx, list(visit.batch.suppressions.values()))
+        suppressions.note(tx, list(visit.batch.found.suppressions.values()))
         believed = lastmod.is_believed(known.claims, known.true_claims)
         sitemaps.claim(
             tx, host_id=visit.host_id, crawl_id=due.crawl_id, sitemap_id=known.id, believed=believed, rows=claims
         )
     visit.lease.renew(sent, visit.worker.settings.lease_s)
     enter.committed([visit], admitted, [visit.batch])
-    visit.batch.suppressions.clear()
+    visit.batch.found.suppressions.clear()
 
 
 def _note(worker: Worker, lease: Lease, due: Due, reading: SitemapReading | Listing) -> Known:

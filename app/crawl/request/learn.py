@@ -33,10 +33,10 @@ def learn(visit: Visit, slot: Slot, reply: Reply, outcome: Outcome, *, closes: b
     if budget is None:
         return
     if failure is not None and (resets or refuses):
-        batch.refused = (budget, failure)
+        batch.address.refused = (budget, failure)
         visit.rest.is_blocked = visit.rest.is_blocked or refuses
     elif slot.probes:
-        batch.answered = budget
+        batch.address.answered = budget
 
 
 def soft_blocked(worker: Worker, turn: Turn, robots_delay_s: float | None) -> None:
@@ -60,8 +60,8 @@ def block(visit: Visit, seconds: float, why: Rest) -> None:
     end = visit.now() if visit.turn.last_end is None else visit.turn.last_end
     visit.rest.prolong(end + seconds, why)
     visit.rest.is_blocked = True
-    if visit.batch.fetches:
-        row = visit.batch.fetches[-1]
+    row = visit.turn.logged
+    if row is not None:
         row["rest_s"] = max(row["rest_s"] or 0.0, seconds)
 
 

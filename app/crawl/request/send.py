@@ -75,7 +75,8 @@ def send_elsewhere(
     )
     if not asked_s:
         return reply, None
-    visit.batch.fetches[-1]["rest_s"] = asked_s
+    if visit.turn.logged is not None:
+        visit.turn.logged["rest_s"] = asked_s
     reason = RestReason.RETRY_AFTER if outcome is Outcome.REDIRECT else RestReason(outcome.value)
     return reply, (asked_s, Rest(reason))
 

@@ -7,7 +7,7 @@ its lease is borrowed.
 
 from dataclasses import dataclass, replace
 
-from app.crawl.request import archive, send, slots
+from app.crawl.request import send, slots
 from app.crawl.request.fetch_log import Sending
 from app.crawl.request.learn import block, retry_after_s, trouble
 from app.crawl.request.line_gate import AT_GATE_S
@@ -64,13 +64,13 @@ def follow(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot, *, auth
         last_modified=known.last_modified if known and has_copy else None,
         max_body_bytes=robots.MAX_BYTES + 1,
         deadline_s=visit.worker.settings.robots_deadline_s,
-        keeps_coded=archive.holds(visit.worker, visit.picked.current),
+        keeps_coded=any(visit.worker.hooks.keeps_coded(visit=visit, due=visit.picked.current)),
         authorised=authorised,
     )
     first = _send(visit, slot, url, request)
     if first is None:
         return None
-    archive.keep_rules(visit, first, is_known=known is not None)
+    visit.worker.hooks.rules_answered(visit=visit, reply=first, is_known=known is not None)
     answer = RobotsAnswer(reply=first)
     request = request._replace(etag=None, last_modified=None)
     if first.status in TRANSIENT or (has_copy and is_no_news(first, classify(first, conditional=True))):
@@ -169,7 +169,7 @@ def _hop(visit: Visit, url: Url, request: Request, before: Reply) -> RobotsAnswe
         slot = slots.wait(visit, url, LONGEST_HOP_WAIT_S, request.deadline_s)
         own = _send(visit, slot, url, request) if slot is not None else None
         if own is not None:
-            archive.keep_rules(visit, own, is_known=True)
+            visit.worker.hooks.rules_answered(visit=visit, reply=own, is_known=True)
             return RobotsAnswer(reply=own)
         is_redirect = classify(before, conditional=True) is Outcome.REDIRECT
         what = "its redirect cannot be followed" if is_redirect else "it cannot be asked for once more"
@@ -177,7 +177,7 @@ def _hop(visit: Visit, url: Url, request: Request, before: Reply) -> RobotsAnswe
     else:
         reply, free_s = _send_elsewhere(visit, url, request)
         if reply is not None:
-            archive.keep_rules(visit, reply, is_known=True)
+            visit.worker.hooks.rules_answered(visit=visit, reply=reply, is_known=True)
             return RobotsAnswer(reply=reply)
         why = f"redirected to {url.host}, which may not be contacted now"
     return RobotsAnswer(reply=before._replace(detail=why), is_busy=True, free_s=free_s)

@@ -89,7 +89,7 @@ def doubt(worker: Worker, origins: HostOrigins, batch: Batch, origin: Origin) ->
     again = file.asked + worker.settings.robots_recheck_s
     if file.availability is not Availability.UNREACHABLE and again < file.fresh_until:
         file.fresh_until = again
-        batch.doubted_robots.add(origin)
+        batch.robots.doubted.add(origin)
 
 
 def awaits_copy(worker: Worker, file: RobotsFile, now: float) -> bool:
@@ -110,7 +110,7 @@ def _ask(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot, *, author
     could_be_had = file.availability is not Availability.UNREACHABLE
     # While the file is out of reach it is asked for every hour: only a new phase can allow what was refused before.
     if known is not None and (could_be_had or _decides(visit.worker, file) != _decides(visit.worker, known)):
-        visit.batch.renewed_robots.append(origin)
+        visit.batch.robots.renewed.append(origin)
     visit.origins.robots[origin] = file
     visit.turn.adapt(visit.worker, visit.origins.crawl_delay_s())
     if could_be_had:
@@ -118,8 +118,8 @@ def _ask(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot, *, author
         least_s = FRESH_DELAYS * visit.pace.delay_s
         fetched = replace(fetched, fresh_s=max(fetched.fresh_s, least_s))
         file.fresh_until = max(file.fresh_until, file.asked + least_s)
-    visit.batch.robots.append((origin, fetched))
-    visit.batch.doubted_robots.discard(origin)
+    visit.batch.robots.files.append((origin, fetched))
+    visit.batch.robots.doubted.discard(origin)
     return file
 
 

@@ -6,7 +6,7 @@ follow, after any rest that it asks for: a site that cannot serve this file is c
 `app.policy.tdm` decides what a file means.
 """
 
-from app.crawl.request import archive, send, slots
+from app.crawl.request import send, slots
 from app.crawl.request.fetch_log import Sending
 from app.crawl.request.learn import trouble
 from app.crawl.state.lease import Lease
@@ -75,7 +75,7 @@ def _ask(visit: Visit, slot: Slot, file: Url, known: Tdmrep, authorised: bool) -
         wanted_types=TYPES,
         max_body_bytes=tdm.MAX_BYTES,
         deadline_s=visit.worker.settings.robots_deadline_s,
-        keeps_coded=archive.holds(visit.worker, visit.picked.current),
+        keeps_coded=any(visit.worker.hooks.keeps_coded(visit=visit, due=visit.picked.current)),
         authorised=authorised,
     )
     sent = send.send(visit, slot, Sending(request, file, "recrawl" if known.body else "new"))
@@ -92,8 +92,8 @@ def _ask(visit: Visit, slot: Slot, file: Url, known: Tdmrep, authorised: bool) -
     visit.origins.tdmrep[file.origin] = Tdmrep(
         body=known.body if body is None else body, ask_at=since + _again_s(visit.pace.delay_s, body)
     )
-    visit.batch.tdmrep.append((file.origin, AskedTdmrep(at=visit.lease.database_time(since), body=body)))
-    archive.keep_rules(visit, reply, is_known=bool(known.body))
+    visit.batch.robots.tdmrep.append((file.origin, AskedTdmrep(at=visit.lease.database_time(since), body=body)))
+    visit.worker.hooks.rules_answered(visit=visit, reply=reply, is_known=bool(known.body))
     return True
 
 

@@ -1,40 +1,22 @@
 """A visit's batch: the results that its next settle writes."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from app.archive.recording import Recording
 from app.config import Settings
-from app.model import Capture, Cause, Failure, Origin
+from app.crawl.state.part import Part, Row
+from app.model import Failure, Origin
 from app.policy.candidate import Candidate
-from app.policy.lifecycle import UrlState
 from app.policy.lifecycle_visit import BatchEvent, BatchState, batch_after
 from app.policy.robots import Work
 from app.store.budgets import Budget
 from app.store.fetches import Fetch
-from app.store.links import LinksRow
-from app.store.pages import PageRow, Revision, Where
-from app.store.renders import RenderEnd, RenderRow
+from app.store.pages import PageRow
 from app.store.robots import AskedTdmrep, Fetched
 from app.store.suppressions import Suppression
-from app.store.url_rows import Due, Raise, Result
+from app.store.url_rows import Due, Result
 
-# What one URL adds to: its result, its document and its links. Not its requests, which were made.
-_OF_A_URL = (
-    "results",
-    "readings",
-    "named",
-    "kept_out",
-    "kept_links",
-    "revisions",
-    "admissions",
-    "raises",
-    "suppressions",
-    "give_up",
-    "taken_in",
-    "renders",
-)
 MOST_LINKS = 20_000
 BYTES_PER_LINK = 200  # of HTML; links are what a group commit is bounded by
 
@@ -57,21 +39,6 @@ class ReadDocument:
     links: list[Candidate]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GivingUp:
-    """Queued URLs of the host that end now.
-
-    prefix        the prefix of these URLs, such as an origin; "" for all
-    spares_fresh  leave out those of crawls that keep fresh
-    """
-
-    state: UrlState
-    cause: Cause
-    detail: str | None = None
-    prefix: str = ""
-    spares_fresh: bool = False
-
-
 class Unread(Protocol):
     """A page that was fetched, and is read before the settle."""
 
@@ -81,45 +48,81 @@ class Unread(Protocol):
 
 
 @dataclass(slots=True, kw_only=True)
+class Found:
+    """What the pages of a batch say, and where they lead.
+
+    links         of the readings
+    work          that may still go into judging links by robots.txt
+    named         links of the readings, by crawl and form
+    admissions    what is admitted that no reading named
+    suppressions  refused links, by crawl, key and reason
+    taken_in      crawl and folder: redirects of seeds, which widen its scope
+    """
+
+    readings: list[ReadDocument] = field(default_factory=list)
+    links: int = 0
+    work: Work = field(default_factory=Work)
+    named: dict[tuple[int, bytes], Candidate] = field(default_factory=dict)
+    admissions: list[Candidate] = field(default_factory=list)
+    suppressions: dict[tuple[int, bytes, str], Suppression] = field(default_factory=dict)
+    taken_in: list[tuple[int, str]] = field(default_factory=list)
+
+    def read(self, page: PageRow | None, links: list[Candidate]) -> ReadDocument:
+        reading = ReadDocument(page=page, links=links)
+        self.readings.append(reading)
+        self.links += len(links)
+        return reading
+
+
+@dataclass(slots=True, kw_only=True)
+class Tallies:
+    """The counts of a batch.   left: URLs that were fetched for the first time, and are no longer queued"""
+
+    of_crawl: dict[int, Tally] = field(default_factory=dict)
+    left: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class RobotsNews:
+    """What was learned of the host's robots.txt and tdmrep.json, by origin."""
+
+    files: list[tuple[Origin, Fetched]] = field(default_factory=list)
+    renewed: list[Origin] = field(default_factory=list)
+    doubted: set[Origin] = field(default_factory=set)
+    tdmrep: list[tuple[Origin, AskedTdmrep]] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class AddressNews:
+    """What the budget of the host's address is told: its last refusal, or that it answers again."""
+
+    refused: tuple[Budget, Failure] | None = None
+    answered: Budget | None = None
+
+
+@dataclass(slots=True, kw_only=True)
 class Batch:
     """The results that the next settle writes.
 
     started  monotonic second of its first result; before that, the end of the last batch
     sent     the settle whose commit was sent
+    unread   pages that are read before the settle (`app.crawl.page.later`)
+    counted  the URL whose attempt was counted ahead (`app.crawl.page.isolation`)
+    parts    rows of everything else, by part
     """
 
     started: float
     state: BatchState = BatchState.OPEN
     sent: "Sent | None" = None
+    unread: list[Unread] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
     fetches: list[Fetch] = field(default_factory=list)
-    unread: list[Unread] = field(default_factory=list)  # `app.crawl.page.later`
-    readings: list[ReadDocument] = field(default_factory=list)
-    links: int = 0  # of the readings
-    work: Work = field(default_factory=Work)  # that may still go into judging links by robots.txt
-    named: dict[tuple[int, bytes], Candidate] = field(default_factory=dict)  # links of these, by crawl and form
-    kept_out: list[Where] = field(default_factory=list)
-    kept_links: list[LinksRow] = field(default_factory=list)
-    revisions: list[Revision] = field(default_factory=list)
-    admissions: list[Candidate] = field(default_factory=list)
-    raises: dict[tuple[int, bytes], Raise] = field(default_factory=dict)  # by crawl and key: scores of URLs that wait
-    claims: dict[int, tuple[int, int]] = field(default_factory=dict)
-    suppressions: dict[tuple[int, bytes, str], Suppression] = field(default_factory=dict)
-    robots: list[tuple[Origin, Fetched]] = field(default_factory=list)
-    renewed_robots: list[Origin] = field(default_factory=list)
-    doubted_robots: set[Origin] = field(default_factory=set)
-    tdmrep: list[tuple[Origin, AskedTdmrep]] = field(default_factory=list)
-    tallies: dict[int, Tally] = field(default_factory=dict)
-    give_up: list[GivingUp] = field(default_factory=list)
+    found: Found = field(default_factory=Found)
+    tallies: Tallies = field(default_factory=Tallies)
+    robots: RobotsNews = field(default_factory=RobotsNews)
+    address: AddressNews = field(default_factory=AddressNews)
     counted: Due | None = None
-    refused: tuple[Budget, Failure] | None = None
-    answered: Budget | None = None
-    taken_in: list[tuple[int, str]] = field(default_factory=list)  # crawl, folder: redirects of seeds
-    unstored: list[tuple[Callable[[], Recording], Fetch]] = field(default_factory=list)  # not archived yet
-    captures: list[Capture] = field(default_factory=list)
-    renders: list[RenderRow] = field(default_factory=list)  # pages that a browser is to open
-    rendered: list[RenderEnd] = field(default_factory=list)  # pages that one has opened
-    left: int = 0  # URLs that were fetched for the first time, and are no longer queued
+    parts: dict[Part[Any], list[Any]] = field(default_factory=dict)
 
     def move(self, event: BatchEvent) -> None:
         """Change the state by the table of app.policy.lifecycle_visit.
@@ -128,23 +131,37 @@ class Batch:
         """
         self.state = batch_after(self.state, event)
 
-    def read(self, page: PageRow | None, links: list[Candidate]) -> None:
-        self.readings.append(ReadDocument(page=page, links=links))
-        self.links += len(links)
+    def add(self, part: Part[Row], row: Row) -> None:
+        self.parts.setdefault(part, []).append(row)
+
+    def rows(self, part: Part[Row]) -> list[Row]:
+        """The rows of a part, as they are held; an empty list of nobody's where there are none."""
+        return self.parts.get(part, [])
 
     def mark(self) -> "Mark":
         """How far the batch has come, for `back_to`."""
-        return Mark(self.links, self.left, tuple([len(getattr(self, name)) for name in _OF_A_URL]))
+        lengths = [len(held) for held in self._of_urls()]
+        return Mark(
+            self.found.links, self.tallies.left, lengths, {part: len(rows) for part, rows in self.parts.items()}
+        )
 
     def back_to(self, mark: "Mark") -> None:
-        """Take out what a URL has added since: lists and dictionaries grow at their ends alone."""
-        self.links, self.left = mark.links, mark.left
-        for name, length in zip(_OF_A_URL, mark.lengths, strict=True):
-            held = getattr(self, name)
+        """Take out what a URL has added since: lists and dictionaries grow at their ends alone. Its requests stay."""
+        self.found.links, self.tallies.left = mark.links, mark.left
+        for held, length in zip(self._of_urls(), mark.lengths, strict=True):
             if isinstance(held, list):
                 del held[length:]
-            while len(held) > length:
-                held.popitem()
+            else:
+                for key in list(held)[length:]:
+                    del held[key]
+        for part, rows in self.parts.items():
+            if not part.stays:
+                del rows[mark.parts.get(part, 0) :]
+
+    def _of_urls(self) -> "tuple[list[Any] | dict[Any, Any], ...]":
+        """What one URL adds to, beside the parts: its result, its document and its links."""
+        found = self.found
+        return self.results, found.readings, found.named, found.admissions, found.suppressions, found.taken_in
 
     @property
     def urls(self) -> int:
@@ -154,18 +171,19 @@ class Batch:
     @property
     def links_expected(self) -> int:
         """Links of the readings, and about those of the pages that are still to be read."""
-        return self.links + sum(page.body_bytes for page in self.unread) // BYTES_PER_LINK
+        return self.found.links + sum(page.body_bytes for page in self.unread) // BYTES_PER_LINK
 
     def tally(self, crawl_id: int) -> Tally:
-        return self.tallies.setdefault(crawl_id, Tally())
+        return self.tallies.of_crawl.setdefault(crawl_id, Tally())
 
 
 class Mark(NamedTuple):
-    """A point that a batch can be taken back to. lengths: of its collections, in the order of _OF_A_URL."""
+    """A point that a batch can be taken back to.   lengths: of what URLs add to;   parts: numbers of their rows"""
 
     links: int
     left: int
-    lengths: tuple[int, ...]
+    lengths: list[int]
+    parts: Mapping[Part[Any], int]
 
 
 class Sent(NamedTuple):

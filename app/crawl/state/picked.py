@@ -2,12 +2,11 @@
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from app.crawl.state.focus import CrawlFocus
 from app.model import Refusal, Url
 from app.policy.scope import Scope
-from app.store.captures import Original
 from app.store.url_rows import Due
 
 
@@ -27,7 +26,7 @@ class Picked:
 
     due                the URLs to fetch, next first
     current            the URL that is being fetched
-    originals          by crawl and URL key: the capture that holds the last body
+    notes              of the features, by their names
     granted            by crawl with a budget of pages: pages reserved, and not fetched yet
     scopes             of the crawls that it serves;   focus: what each values, and what its URLs here have brought
     floors             by crawl that is full: the score that a link must exceed
@@ -40,7 +39,7 @@ class Picked:
 
     due: deque[Due] = field(default_factory=deque)
     current: Due | None = None
-    originals: dict[tuple[int, bytes], Original] = field(default_factory=dict)
+    notes: dict[str, Any] = field(default_factory=dict)
     granted: dict[int, int] = field(default_factory=dict)
     scopes: dict[int, Scope] = field(default_factory=dict)
     focus: dict[int, CrawlFocus] = field(default_factory=dict)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from app.crawl.state.worker import Worker
 from app.policy import breaker, pace
 from app.policy.hours import Hours
+from app.store.fetches import Fetch
 from app.store.host_rows import HostPace
 
 
@@ -20,6 +21,7 @@ class Turn:
     was_contacted   the host was contacted before the visit
     override_s   an operator's delay, in seconds; None: the site's own, or the default
     quiet        hours in which an operator wants no request
+    logged       the log's row of the last request that was sent
     """
 
     pace: HostPace
@@ -30,6 +32,7 @@ class Turn:
     was_contacted: bool
     override_s: float | None
     quiet: Hours | None
+    logged: Fetch | None = None
 
     def adapt(self, worker: Worker, robots_delay_s: float | None) -> None:
         """Set the delay in force from what is known of the host now, and adjust the wait for the next request.

@@ -6,14 +6,14 @@ Caches hold nothing that Postgres does not: dropping them costs time, never corr
 import random
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Engine
 
-from app.archive.keeper import ArchiveKeeper
+from app import plugins
 from app.clock import monotonic
 from app.config import Settings
 from app.crawl.state.cap_estimates import FullHosts
@@ -27,7 +27,6 @@ from app.crawl.state.seen_phrases import SeenPhrases
 from app.crawl.state.shared_budgets import SharedBudgets
 from app.metrics.counts import Counts
 from app.model import Origin, Reply, Request, Unsent, Whereabouts
-from app.model.handler import HandlerSpec
 from app.policy import breaker, pace
 from app.policy.focus.profile import Profile
 from app.policy.focus.vocabulary import Vocabulary
@@ -57,8 +56,8 @@ class Worker:
     gatherer    settles their batches together. None: each is settled alone
     clock_tie   ties `monotonic` to the database's clock
     draws       engine for drawing a line's starts, which then never wait for a visit's connection. None: `engine`
-    archive     where answers are kept. None: nowhere, as in lean
-    handlers    that get pages which are archived
+    resources   what features hold for the process, by their names
+    hooks       what the features answer to (app.plugins)
     counts      of what it settled, for its metrics
     credentialed  origins that the operator has credentials for
     lines       where requests of hosts that share budgets wait for their starts
@@ -93,8 +92,8 @@ class Worker:
     parking: DelayQueue[Any] | None = None
     gatherer: GroupCommit[Any] | None = None
     draws: Engine | None = None
-    archive: ArchiveKeeper | None = None
-    handlers: Sequence[HandlerSpec] = ()
+    resources: Mapping[str, Any] = field(default_factory=dict)
+    hooks: Any = field(default_factory=plugins.hooks)
     credentialed: frozenset[Origin] = frozenset()
     counts: Counts = field(default_factory=Counts)
     lines: Lines = field(default_factory=lambda: Lines(monotonic))

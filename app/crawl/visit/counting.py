@@ -34,7 +34,5 @@ def fenced(worker: Worker, lease: Lease, batch: Batch) -> None:
 
 
 def _as_settled(lease: Lease, batch: Batch, ending: VisitEnding | None) -> SettledBatch:
-    pages = sum(tally.pages for tally in batch.tallies.values())
-    return SettledBatch(
-        lease.visit_id, lease.host_id, batch.fetches, pages, ending.value if ending else None, batch.rendered
-    )
+    pages = sum(tally.pages for tally in batch.tallies.of_crawl.values())
+    return SettledBatch(lease.visit_id, lease.host_id, batch.fetches, pages, ending.value if ending else None)

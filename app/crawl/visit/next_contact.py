@@ -102,7 +102,7 @@ def _held(host_id: int, held: Slot, turn: Turn, now: float) -> tuple[int, Sequen
 
 def _lock_budgets(start: SharedStart, batch: Batch, tx: Connection) -> None:
     """Lock the budgets of a visit that is settled alone: two statements change those it holds and its address's."""
-    reported = batch.refused[0] if batch.refused is not None else batch.answered
+    reported = batch.address.refused[0] if batch.address.refused is not None else batch.address.answered
     if reported is not None and start.held is not None:
         budgets.lock(tx, [*start.held.drawn, reported])
 
@@ -120,12 +120,12 @@ def ending_row(lease: Lease, rest: HostRest, requests: int, ending: VisitEnding)
 def report_to_budgets(worker: Worker, host_id: int, batch: Batch, tx: Connection) -> None:
     """Let the address's budget rest, until it answers, if it refused a connection or reset those of two names."""
     settings = worker.settings
-    if batch.refused is not None:
-        budget, because = batch.refused
+    if batch.address.refused is not None:
+        budget, because = batch.address.refused
         base_s, max_s = settings.backoff_base_s, settings.backoff_max_s
         if because == Failure.RESET:
             budgets.reset(tx, budget, host_id=host_id, because=because, base_s=base_s, max_s=max_s)
         else:
             budgets.refused(tx, budget, because=because, base_s=base_s, max_s=max_s)
-    elif batch.answered is not None:
-        budgets.answered(tx, batch.answered)
+    elif batch.address.answered is not None:
+        budgets.answered(tx, batch.address.answered)

@@ -15,7 +15,6 @@ import structlog
 
 from app.crawl.frontier import enter, pick, worth
 from app.crawl.page import later, read
-from app.crawl.request import archive
 from app.crawl.state.batch import Batch, Sent
 from app.crawl.state.host_rest import HostRest
 from app.crawl.state.lease import Lease
@@ -24,7 +23,7 @@ from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.crawl.visit import counting, trace, unwritable
 from app.crawl.visit.next_contact import contact, ending_row, pick_next, report_to_budgets, return_hosts
-from app.crawl.visit.write import write
+from app.crawl.visit.write import ENTERED, write
 from app.errors import Deadlock, LeaseLost, Unwritable
 from app.model import VisitEnding
 from app.policy.lifecycle_visit import BatchEvent, BatchState, VisitEvent, VisitState
@@ -57,9 +56,9 @@ def may_join(visit: Visit, *, leaves: bool = False) -> bool:
     leaves: the host is returned with it. Granted pages would be, too, which locks their crawl.
     """
     batch = visit.batch
-    reports = batch.refused is not None or batch.answered is not None
+    reports = batch.address.refused is not None or batch.address.answered is not None
     returns_pages = (leaves or visit.leaving is not None) and any(visit.picked.granted.values())
-    changes_robots = batch.renewed_robots or batch.tdmrep  # what it refused may be queued again, page by page
+    changes_robots = batch.robots.renewed or batch.robots.tdmrep  # what it refused may be queued again, page by page
     return not (reports or returns_pages or changes_robots or batch.counted is not None)
 
 
@@ -76,10 +75,10 @@ def together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]:
         later.read_all(visit.batch)
     for visit in visits:
         read.detect_languages(visit.batch)
-    archive.store(visits)
+    worker.hooks.before_settle(visits=visits)
     worker.grants.top_up(worker.engine, worker.monotonic(), worker.settings.lease_s)
     for visit in visits:
-        for crawl_id, folder in visit.batch.taken_in:
+        for crawl_id, folder in visit.batch.found.taken_in:
             db.repeat(partial(_take_in, worker, visit.lease, crawl_id, folder))
     act = partial(db.repeat, partial(_together, visits))
     try:
@@ -130,7 +129,7 @@ def _together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]
             pauses, xid = hosts.lock_all_leased(tx, [(visit.host_id, visit.lease.token) for visit in visits])
             held = [visit for visit in visits if visit.lease.token in pauses]
             if held:
-                written = write(held, tx)
+                settling = write(held, tx)
                 endings = {
                     visit.lease.token: visit.leaving or (VisitEnding.PAUSED if pauses[visit.lease.token] else None)
                     for visit in held
@@ -163,8 +162,8 @@ def _together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]
             _renew(visit, sent)
         counting.settled(held, batches, took_s=worker.monotonic() - sent)
         trace.settled(batches, worker.settings.log_trace)
-        enter.committed(held, written.entered, batches)
-        archive.committed(worker, batches, written.capture_ids)
+        enter.committed(held, settling.brought[ENTERED], batches)
+        worker.hooks.settled(batches=batches, settling=settling)
     return [(visit, endings.get(visit.lease.token, VisitEnding.FENCED)) for visit in visits]
 
 
@@ -249,7 +248,7 @@ def log_fenced(visit: Visit) -> None:
     """Log the requests of a visit that lost its lease: they were made, although the fence refuses their results. A rest
     that the site asked for still holds."""
     rest = visit.rest
-    archive.forget(visit.batch)
+    visit.worker.hooks.fenced(batch=visit.batch)
     with db.transaction(visit.worker.engine) as tx:
         fetches.log(tx, visit.batch.fetches, fenced=True)
         visit_rows.close(tx, [ending_row(visit.lease, rest, visit.turn.requests, VisitEnding.FENCED)])

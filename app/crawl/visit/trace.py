@@ -24,7 +24,9 @@ def settled(batches: Sequence[Batch], one_in: int) -> None:
     if not one_in:
         return
     for batch in batches:
-        links = {reading.page["key"]: reading.page["links"] for reading in batch.readings if reading.page is not None}
+        links = {
+            reading.page["key"]: reading.page["links"] for reading in batch.found.readings if reading.page is not None
+        }
         for fetch in batch.fetches:
             if is_sampled(fetch["url_key"], one_in):
                 body = fetch["body_sha256"]
@@ -43,7 +45,7 @@ def settled(batches: Sequence[Batch], one_in: int) -> None:
                     segment=fetch["segment_id"],
                     at_offset=fetch["at_offset"],
                 )
-        for refused in batch.suppressions.values():
+        for refused in batch.found.suppressions.values():
             if is_sampled(refused["key"], one_in):
                 _log.info(
                     "trace.refused",

@@ -7,14 +7,16 @@ have brought; a line of the log keeps only our own values. Only errors of SQLSTA
 disk and an outage are no row's fault.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import structlog
 
 from app.crawl.frontier import worth
-from app.crawl.state.batch import Batch, GivingUp, ReadDocument
+from app.crawl.frontier.give_up import GIVE_UP, GivingUp
+from app.crawl.state.batch import Batch, Found, ReadDocument, RobotsNews
+from app.crawl.state.part import Part
 from app.crawl.state.visit import Visit
 from app.errors import Unwritable
 from app.model import Cause, Origin
@@ -38,51 +40,56 @@ def mend(visit: Visit, refuses: Refuses) -> None:
     """Remove from the visit's batch, or replace, the rows that Postgres refuses."""
     batch, host, started = visit.batch, visit.lease.host, visit.batch.started
 
-    def fault(**part: Any) -> Unwritable | None:
-        return refuses(visit, replace(Batch(started=started), **part))
+    def fault(**fields: Any) -> Unwritable | None:
+        return refuses(visit, replace(Batch(started=started), **fields))
 
     if _is_left_out(host, fault(), "what patterns of URLs have brought"):  # it is the visit's, and no part's
         worth.written(visit.picked.focus)
-    for origin, fetched in list(batch.robots):
-        if error := fault(robots=[(origin, fetched)]):
+    for origin, fetched in list(batch.robots.files):
+        if error := fault(robots=RobotsNews(files=[(origin, fetched)])):
             _mend_robots(visit, origin, fetched, error)
     for place, result in enumerate(batch.results):
         if error := fault(results=[result]):
             batch.results[place] = _quarantined(host, batch, result, error)
-    for place, reading in enumerate(batch.readings):
-        batch.readings[place] = _mended_reading(host, batch, reading, fault)
+    found = batch.found
+    for place, reading in enumerate(found.readings):
+        found.readings[place] = _mended_reading(host, batch, reading, fault)
     for place, row in enumerate(batch.fetches):
         if error := fault(fetches=[row]):
             batch.fetches[place] = _bare(host, row, error)
-    batch.captures = [row for row in batch.captures if not _is_left_out(host, fault(captures=[row]), row.url)]
-    batch.admissions = [
-        each for each in batch.admissions if not _is_left_out(host, fault(admissions=[each]), each.url.text)
+    found.admissions = [
+        each
+        for each in found.admissions
+        if not _is_left_out(host, fault(found=Found(admissions=[each])), each.url.text)
     ]
-    batch.suppressions = {
-        key: row
-        for key, row in batch.suppressions.items()
-        if not _is_left_out(host, fault(suppressions={key: row}), row["url"])
+    found.suppressions = {
+        key: refused
+        for key, refused in found.suppressions.items()
+        if not _is_left_out(host, fault(found=Found(suppressions={key: refused})), refused["url"])
     }
-    batch.kept_links = [
-        row for row in batch.kept_links if not _is_left_out(host, fault(kept_links=[row]), f"the links of {row['url']}")
-    ]
-    batch.raises = {
-        key: row
-        for key, row in batch.raises.items()
-        if not _is_left_out(host, fault(raises={key: row}), "a raised score")
-    }
-    batch.renders = [row for row in batch.renders if not _is_left_out(host, fault(renders=[row]), row["url"])]
-    batch.rendered = [row for row in batch.rendered if not _is_left_out(host, fault(rendered=[row]), "a rendering")]
-    batch.revisions = [
-        row for row in batch.revisions if not _is_left_out(host, fault(revisions=[row]), "what a 304 says")
-    ]
-    batch.tdmrep = [
+    batch.robots.tdmrep = [
         (
             origin,
-            replace(asked, body=None) if _is_left_out(host, fault(tdmrep=[(origin, asked)]), str(origin)) else asked,
+            replace(asked, body=None)
+            if _is_left_out(host, fault(robots=RobotsNews(tdmrep=[(origin, asked)])), str(origin))
+            else asked,
         )
-        for origin, asked in batch.tdmrep
+        for origin, asked in batch.robots.tdmrep
     ]
+    for part, rows in batch.parts.items():
+        rows[:] = _mended_rows(host, part, rows, fault)
+
+
+def _mended_rows(
+    host: str, part: Part[Any], rows: Sequence[Any], fault: Callable[..., Unwritable | None]
+) -> Iterator[Any]:
+    """The rows of a part without those that Postgres refuses, or with what stands for them."""
+    for row in rows:
+        error = fault(parts={part: [row]})
+        if not _is_left_out(host, error, part.words(row)):
+            yield row
+        elif part.mended is not None and error is not None and (mended := part.mended(row, error)) is not None:
+            yield mended
 
 
 def _mended_reading(
@@ -90,18 +97,18 @@ def _mended_reading(
 ) -> ReadDocument:
     """The document, if it can be stored, and those of its links that can be admitted."""
     page = reading.page
-    error = fault(readings=[ReadDocument(page=page, links=[])]) if page is not None else None
+    error = fault(found=Found(readings=[ReadDocument(page=page, links=[])])) if page is not None else None
     if page is not None and error is not None:
         for place, result in enumerate(batch.results):
             if (result["crawl_id"], result["key"]) == (page["crawl_id"], page["key"]):
                 batch.results[place] = _quarantined(host, batch, result, error)
         return ReadDocument(page=None, links=[])
-    if not reading.links or fault(readings=[ReadDocument(page=None, links=reading.links)]) is None:
+    if not reading.links or fault(found=Found(readings=[ReadDocument(page=None, links=reading.links)])) is None:
         return reading
     links = [
         each
         for each in reading.links
-        if not _is_left_out(host, fault(readings=[ReadDocument(page=None, links=[each])]), each.url.text)
+        if not _is_left_out(host, fault(found=Found(readings=[ReadDocument(page=None, links=[each])])), each.url.text)
     ]
     return ReadDocument(page=page, links=links)
 
@@ -144,10 +151,11 @@ def _mend_robots(visit: Visit, origin: Origin, fetched: Fetched, error: Unwritab
         sitemaps=(),
     )
     batch = visit.batch
-    batch.robots = [(each, bare if each == origin else was) for each, was in batch.robots]
-    batch.renewed_robots = [each for each in batch.renewed_robots if each != origin]
-    batch.give_up.append(
-        GivingUp(state=UrlState.QUARANTINED, cause=Cause.ROBOTS_UNWRITABLE, detail=why, prefix=f"{origin}/")
+    batch.robots.files = [(each, bare if each == origin else was) for each, was in batch.robots.files]
+    batch.robots.renewed = [each for each in batch.robots.renewed if each != origin]
+    batch.add(
+        GIVE_UP,
+        GivingUp(state=UrlState.QUARANTINED, cause=Cause.ROBOTS_UNWRITABLE, detail=why, prefix=f"{origin}/"),
     )
     file = visit.origins.robots[origin]
     visit.origins.robots[origin] = replace(

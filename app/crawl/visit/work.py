@@ -175,7 +175,7 @@ def _is_full(visit: Visit, *, is_early: bool) -> bool:
         or max(visit.now(), visit.turn.ready_at) - batch.started >= settings.settle_s
         or batch.links_expected >= links_most
         or (visit.pace.isolate > 0 and bool(batch.results))
-        or batch.answered is not None  # other hosts wait for the news that their address answers again
+        or batch.address.answered is not None  # other hosts wait for the news that their address answers again
     )
 
 

@@ -1,65 +1,65 @@
-"""Writes the batches of a settle, without the hosts' own rows."""
+"""Writes the batches of a settle, without the hosts' own rows: a loop over the steps, in the order of their ranks."""
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from functools import cache
 
 from sqlalchemy import Connection
 
-from app.crawl.frontier import duplicates, enter, worth
+from app import plugins
+from app.crawl.frontier import duplicates, enter, give_up, naming, worth
 from app.crawl.frontier.enter import Entered
-from app.crawl.page.renders import TTL_S
+from app.crawl.page import read, sitemaps
 from app.crawl.state.batch import Batch
-from app.crawl.state.picked import Picked
+from app.crawl.state.part import Part, Step
+from app.crawl.state.settling import Settling
 from app.crawl.state.visit import Visit
-from app.model import CaptureKind, Cause, Origin, Refusal
+from app.model import Cause, Origin, Refusal
 from app.policy.candidate import Candidate
 from app.policy.robots import Robots, RobotsVerdict, Work
 from app.policy.url import Canon
-from app.store import (
-    captures,
-    crawls,
-    extractions,
-    fetches,
-    links,
-    pages,
-    patterns,
-    renders,
-    robots,
-    sitemaps,
-    suppressions,
-    urls,
-)
-from app.store.extractions import DuePage
+from app.store import crawls, fetches, pages, patterns, robots, suppressions, urls
 from app.store.pages import Where
 
 REOPEN_PAGE = 1_000
-NOT_MODIFIED = 304
 
 
-class Written(NamedTuple):
-    """The results of a settle's writing.   entered: what was admitted;   capture_ids: by segment and offset"""
-
-    entered: Entered
-    capture_ids: dict[tuple[int, int], int]
-
-
-def write(visits: Sequence[Visit], tx: Connection) -> Written:
+def write(visits: Sequence[Visit], tx: Connection) -> Settling:
     """Write everything but the hosts' own rows."""
-    batches = [visit.batch for visit in visits]
-    kept_out = [page for batch in batches for page in batch.kept_out]
-    pages.drop(tx, kept_out)  # first: a page that is dropped must not count as the original of a new one
-    repeating = duplicates.note(batches, tx)
-    entered = enter.admit(tx, [(visit, _admissions(visit.batch, repeating)) for visit in visits])
-    urls.raise_scores(tx, [row for batch in batches for row in batch.raises.values()])
-    refused = {each: row for batch in batches for each, row in batch.suppressions.items()}
-    suppressions.note(tx, list(refused.values()))
-    urls.record(tx, [result for batch in batches for result in batch.results])
-    for visit in visits:
-        _give_up(visit.host_id, visit.batch, visit.picked, tx)
-    fetches.log(tx, [fetch for batch in batches for fetch in batch.fetches])
-    capture_ids = captures.add(tx, [capture for batch in batches for capture in batch.captures])
+    settling = Settling(tx, visits)
+    for step in steps():
+        if not isinstance(step, Part) or any(visit.batch.rows(step) for visit in visits):
+            settling.brought[step] = step.write(settling)
+    return settling
+
+
+@cache
+def steps() -> Sequence[Step]:
+    """The steps of a settle, the core's and the features', in the order of their ranks."""
+    return sorted([*_CORE, *plugins.steps()], key=lambda step: step.rank)
+
+
+def _enter(settling: Settling) -> Entered:
+    batches = [visit.batch for visit in settling.visits]
+    repeating = duplicates.note(batches, settling.tx)
+    return enter.admit(settling.tx, [(visit, _admissions(visit.batch, repeating)) for visit in settling.visits])
+
+
+def _suppress(settling: Settling) -> None:
+    refused = {each: row for visit in settling.visits for each, row in visit.batch.found.suppressions.items()}
+    suppressions.note(settling.tx, list(refused.values()))
+
+
+def _record(settling: Settling) -> None:
+    urls.record(settling.tx, [result for visit in settling.visits for result in visit.batch.results])
+
+
+def _log(settling: Settling) -> None:
+    fetches.log(settling.tx, [fetch for visit in settling.visits for fetch in visit.batch.fetches])
+
+
+def _count(settling: Settling) -> None:
     crawls.count(
-        tx,
+        settling.tx,
         [
             {
                 "crawl_id": crawl_id,
@@ -69,86 +69,65 @@ def write(visits: Sequence[Visit], tx: Connection) -> Written:
                 "failed": tally.failed,
                 "bytes": tally.bytes,
             }
-            for visit in visits
-            for crawl_id, tally in visit.batch.tallies.items()
+            for visit in settling.visits
+            for crawl_id, tally in visit.batch.tallies.of_crawl.items()
         ],
     )
-    _write_patterns(visits, tx)
-    pages.keep(tx, [reading.page for batch in batches for reading in batch.readings if reading.page is not None])
-    links.keep(tx, [row for batch in batches for row in batch.kept_links])
-    pages.revise(tx, [revision for batch in batches for revision in batch.revisions])
-    robots.store(tx, [(visit.host_id, origin, each) for visit in visits for origin, each in visit.batch.robots])
-    for visit in visits:
-        _write_robots(visit, tx)
-    sitemaps.credit(
-        tx,
-        [
-            {"host_id": visit.host_id, "id": id, "claims": claims, "true_claims": true_claims}
-            for visit in visits
-            for id, (claims, true_claims) in sorted(visit.batch.claims.items())
-        ],
-    )
-    renders.queue(tx, [row for batch in batches for row in batch.renders], ttl_s=TTL_S)
-    renders.end(tx, [row for batch in batches for row in batch.rendered])
-    if handlers := visits[0].worker.handlers:
-        extractions.due(tx, _captured(batches, capture_ids), handlers)
-    return Written(entered, capture_ids)
 
 
-def _captured(batches: Sequence[Batch], ids: Mapping[tuple[int, int], int]) -> list[DuePage]:
-    """The pages of the batches that are in the archive now, and what a browser made of them. A 304 brings none."""
-    return [
-        DuePage(
-            row.host_id,
-            row.crawl_id,
-            row.key,
-            row.url,
-            ids[row.segment_id, row.at_offset],
-            row.body_sha256,
-            row.to_render,
-        )
-        for batch in batches
-        for row in batch.captures
-        if row.kind in {CaptureKind.PAGE, CaptureKind.RENDERED} and row.status != NOT_MODIFIED
-    ]
-
-
-def _give_up(host_id: int, batch: Batch, picked: Picked, tx: Connection) -> None:
-    for ending in batch.give_up:
-        picked.unfetched -= urls.give_up(
-            tx,
-            host_id=host_id,
-            state=ending.state,
-            cause=ending.cause,
-            detail=ending.detail,
-            prefix=ending.prefix,
-            spares_fresh=ending.spares_fresh,
-        )
-
-
-def _write_patterns(visits: Sequence[Visit], tx: Connection) -> None:
+def _patterns(settling: Settling) -> None:
     """Write what patterns of URLs have brought; those that bring something again get their refused URLs back."""
-    rows = [worth.changed_rows(visit.host_id, visit.picked.focus) for visit in visits]
-    patterns.keep(tx, [row for kept, _ in rows for row in kept])
-    queued = patterns.reopen(tx, [row for _, turned in rows for row in turned])
-    for visit in visits:
+    rows = [worth.changed_rows(visit.host_id, visit.picked.focus) for visit in settling.visits]
+    patterns.keep(settling.tx, [row for kept, _ in rows for row in kept])
+    queued = patterns.reopen(settling.tx, [row for _, turned in rows for row in turned])
+    for visit in settling.visits:
         visit.picked.unfetched += queued[visit.host_id]
+
+
+def _keep(settling: Settling) -> None:
+    readings = [reading for visit in settling.visits for reading in visit.batch.found.readings]
+    pages.keep(settling.tx, [reading.page for reading in readings if reading.page is not None])
+
+
+def _robots(settling: Settling) -> None:
+    files = [(visit.host_id, origin, each) for visit in settling.visits for origin, each in visit.batch.robots.files]
+    robots.store(settling.tx, files)
+    for visit in settling.visits:
+        _write_robots(visit, settling.tx)
+
+
+ENTERED = Step(name="entered", rank=20, write=_enter)
+_CORE: Sequence[Step] = [
+    read.KEPT_OUT,
+    ENTERED,
+    naming.RAISES,
+    Step(name="suppressions", rank=40, write=_suppress),
+    Step(name="results", rank=50, write=_record),
+    give_up.GIVE_UP,
+    Step(name="fetches", rank=70, write=_log),
+    Step(name="tallies", rank=90, write=_count),
+    Step(name="patterns", rank=100, write=_patterns),
+    Step(name="pages", rank=110, write=_keep),
+    read.REVISIONS,
+    Step(name="robots", rank=140, write=_robots),
+    sitemaps.CLAIMS,
+]
 
 
 def _write_robots(visit: Visit, tx: Connection) -> None:
     batch = visit.batch
-    robots.store_tdmrep(tx, host_id=visit.host_id, asked=batch.tdmrep)
-    for origin in batch.doubted_robots:
+    robots.store_tdmrep(tx, host_id=visit.host_id, asked=batch.robots.tdmrep)
+    for origin in batch.robots.doubted:
         robots.doubt(tx, host_id=visit.host_id, origin=origin, recheck_s=visit.worker.settings.robots_recheck_s)
-    for origin in batch.renewed_robots:
+    for origin in batch.robots.renewed:
         picked = visit.picked
         picked.unfetched += _reopen(visit.worker.canon, visit.host_id, origin, visit.origins.robots[origin].rules, tx)
 
 
 def _admissions(batch: Batch, repeating: set[Where]) -> list[Candidate]:
     """The batch's sitemaps and links, each once, but for those of documents that repeat another's."""
-    found = {each.form: each for each in batch.admissions}
-    for reading in batch.readings:
+    found = {each.form: each for each in batch.found.admissions}
+    for reading in batch.found.readings:
         page = reading.page
         if page is not None and (page["host_id"], page["crawl_id"], page["key"]) in repeating:
             continue

@@ -4,9 +4,10 @@ from hashlib import sha256
 
 import pytest
 
-from app.archive.keeper import LOOK_S
 from app.crawl.visit.visit import CutOff, return_host
 from app.errors import ServiceError
+from app.features.archive.keep import UNSTORED
+from app.features.archive.keeper import LOOK_S
 from app.model import VisitEnding
 from tests.archive.deposits import all_captures
 from tests.archive.readers import by_warcio
@@ -80,7 +81,7 @@ def test_small_answers_that_cannot_be_written_wait_on(archiving: Archiving, web:
         with pytest.raises(CutOff, match="cannot be written") as raised:
             go(archiving.worker)
         assert raised.value.visit.leaving is VisitEnding.ARCHIVE_STOPPED
-        assert 0 < len(raised.value.visit.batch.unstored) < len(site.pages)
+        assert 0 < len(raised.value.visit.batch.rows(UNSTORED)) < len(site.pages)
         assert sql(archiving.engine, "SELECT id FROM fetches WHERE kind = 'page'") == []
     assert return_host(raised.value.visit).ending == VisitEnding.ARCHIVE_STOPPED
     for path, capture in archiving.captures(site).items():

@@ -9,6 +9,7 @@ from app.crawl.state.visit import Visit
 from app.crawl.visit import work as at_work
 from app.crawl.visit.visit import settle_alone, settle_together
 from app.errors import ServiceError
+from app.features.archive.keep import ARCHIVE
 from app.model import VisitEnding
 from tests.archive.deposits import all_captures
 from tests.archive.test_keeper import full_disk
@@ -86,7 +87,7 @@ def test_a_page_that_breaks_its_reading_costs_no_visit_of_its_group(make: Make, 
 def test_what_the_archive_cannot_take_is_settled_when_it_can(
     make: Make, web: Web, basket: Basket, archiving: Archiving
 ) -> None:
-    worker = replace(gathering(make, basket), archive=archiving.keeper)
+    worker = replace(gathering(make, basket), resources={ARCHIVE: archiving.keeper})
     sites = [_site(web) for _ in range(3)]
     start(worker, *(site.url() for site in sites))
     visits = gathered(worker, basket, 3)

@@ -153,7 +153,7 @@ def test_a_visit_that_lost_its_lease_widens_nothing(worker: Worker, apex: Site, 
     (offer,) = claim(worker.engine)
     visit = take_up(worker, offer.host_id, offer.token)
     assert visit is not None
-    visit.batch.taken_in.append((1, www.url()))
+    visit.batch.found.taken_in.append((1, www.url()))
     sql(worker.engine, "UPDATE hosts SET lease_token = gen_random_uuid()")
     assert settle.together([visit]) == [(visit, VisitEnding.FENCED)]
     assert taken_in(worker.engine) == []

@@ -10,6 +10,7 @@ import pytest
 
 from app.crawl.state.worker import Worker
 from app.errors import ServiceError
+from app.features.archive.keep import ARCHIVE
 from app.model import Cause, Refusal, Url, VisitEnding
 from app.policy.url import Canon
 from app.runtime.memory_gate import MemoryGate
@@ -153,7 +154,7 @@ def test_a_sitemap_and_a_redirect_that_break_end_alone(worker: Worker, web: Web)
 def test_a_page_that_broke_is_archived_as_its_headers_allow(worker: Worker, web: Web, archiving: Archiving) -> None:
     site = poisoned(web)
     site.pages["/bad"] = html(text="POISON", headers={"X-Robots-Tag": "noarchive"})
-    worker = replace(worker, memory_gate=Faulty(ValueError("no")), archive=archiving.keeper)
+    worker = replace(worker, memory_gate=Faulty(ValueError("no")), resources={ARCHIVE: archiving.keeper})
     start(worker, site.url(), archive=True)
     run(worker)
     kept = {row["url"]: row["body_bytes"] for row in sql(worker.engine, "SELECT url, body_bytes FROM captures")}

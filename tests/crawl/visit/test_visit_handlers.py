@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from app.admin import crawls, extract
-from app.archive.setup import make_keeper
 from app.crawl.state.worker import Worker
-from app.extract.follow import Follower
-from app.extract.pool import HandlerPool
-from app.extract.run import Runner
-from app.extract.write import Extraction
+from app.features.archive.keep import ARCHIVE
+from app.features.archive.setup import make_keeper
+from app.features.extract.follow import Follower
+from app.features.extract.part import HANDLERS
+from app.features.extract.pool import HandlerPool
+from app.features.extract.run import Runner
+from app.features.extract.write import Extraction
 from app.model.handler import HandlerSpec
 from tests.crawl.loop import go, run, start
 from tests.crawl.web import Answer, Site, Web, html
@@ -45,7 +47,7 @@ def worker(make: Callable[..., Worker], tmp_path: Path) -> Worker:
     """One that archives, and knows two handlers."""
     made = make(home=tmp_path)
     keeper = make_keeper(made.settings, engine=made.engine, worker="test:1")
-    return replace(made, archive=keeper, handlers=(BOOKS, EVERY))
+    return replace(made, resources={ARCHIVE: keeper, HANDLERS: (BOOKS, EVERY)})
 
 
 def due(worker: Worker) -> list[tuple[str, str]]:
@@ -55,7 +57,7 @@ def due(worker: Worker) -> list[tuple[str, str]]:
 
 def handle(worker: Worker, path: Path, text: str) -> None:
     """Let the handlers of this text have what is due."""
-    path.write_text("from app.extract.handlers import follow, handler\n" + text)
+    path.write_text("from app.features.extract.handlers import follow, handler\n" + text)
     with closing(HandlerPool([str(path)], memory_bytes=1 << 30)) as pool:
         follower = Follower(worker.engine, worker.settings)
         shared = Extraction(engine=worker.engine, settings=worker.settings, pool=pool, admit=follower.admit)
@@ -121,7 +123,7 @@ def test_a_changed_handler_runs_over_the_archive_without_a_request(worker: Worke
     text = '@handler(match="/books", version={n})\ndef books(page):\n    yield {{"title": page.title, "n": {n}}}\n'
     handle(worker, tmp_path / "books.py", text.format(n=1))
     path = tmp_path / "books.py"
-    path.write_text("from app.extract.handlers import handler\n" + text.format(n=2))
+    path.write_text("from app.features.extract.handlers import handler\n" + text.format(n=2))
     wanted = extract.named(worker.settings, str(path))
     (ended,) = extract.run(worker.engine, worker.settings, wanted, crawls.find(worker.engine, "c"))
     assert (ended.done, ended.failed, ended.left) == (2, 0, 0)

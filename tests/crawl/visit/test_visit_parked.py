@@ -82,7 +82,7 @@ def test_many_links_are_settled_before_it_is_parked(make: Make, web: Web, monkey
     begin(worker)
     assert (shelf.next().ending, settled(worker.engine)) == (VisitEnding.PARKED, 1)
     (visit,) = shelf.held
-    assert (visit.batch.readings, visit.picked.joined) == ([], {})
+    assert (visit.batch.found.readings, visit.picked.joined) == ([], {})
 
 
 def test_an_address_that_answers_again_is_told_at_once(make: Make, web: Web) -> None:

@@ -1,0 +1,23 @@
+"""A settle while it is written: what its steps are called with."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection
+
+from app.crawl.state.part import Part, Row, Step
+from app.crawl.state.visit import Visit
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """A settle while it is written.   brought: what each step returned"""
+
+    tx: Connection
+    visits: Sequence[Visit]
+    brought: dict[Step, Any] = field(default_factory=dict)
+
+    def rows(self, part: Part[Row]) -> list[Row]:
+        """The rows of all batches."""
+        return [row for visit in self.visits for row in visit.batch.rows(part)]

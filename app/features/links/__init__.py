@@ -1,0 +1,1 @@
+"""Links of pages as rows, for crawls that keep them (`--keep-links`)."""

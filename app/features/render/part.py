@@ -1,0 +1,26 @@
+"""Puts pages up for a browser, and writes what one has opened, by the hooks."""
+
+from collections.abc import Sequence
+
+from app.crawl.page.page_read import PageRead
+from app.crawl.state.batch import Batch
+from app.crawl.state.part import Step
+from app.crawl.state.settling import Settling
+from app.crawl.state.visit import Visit
+from app.features.render.put_up import RENDERED, RENDERS, put_up
+from app.plugins import answers
+
+
+@answers
+def steps() -> Sequence[Step]:
+    return [RENDERS, RENDERED]
+
+
+@answers
+def awaits(visit: Visit, read: PageRead) -> bool | None:
+    return put_up(visit, read) or None
+
+
+@answers
+def settled(batches: Sequence[Batch], settling: Settling) -> None:
+    settling.visits[0].worker.counts.rendered([row for batch in batches for row in batch.rows(RENDERED)])

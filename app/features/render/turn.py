@@ -1,0 +1,248 @@
+"""A render turn: one page of one host, under the host's lease.
+
+    claim ▶ take up ▶ rules of its origin ▶ browser (its requests are ours) ▶ read ▶ settle and leave
+
+The lease makes it exclusive, and the token fences what it writes, as in any visit. A page is counted before the browser
+opens it, so that one which ends its worker is given up in the end. A browser that dies over the page costs it one
+attempt; one that never showed it says nothing of the page, unless this machine shows others.
+"""
+
+import zlib
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
+from typing import Final, Protocol, assert_never
+
+import structlog
+
+from app.browser.values import Ask, Bounds, BrowserDeath, BrowserProblem, PlainResponse, Refused, Rendering
+from app.crawl.frontier import pick, worth
+from app.crawl.request import slots
+from app.crawl.state.visit import Visit
+from app.crawl.state.worker import Worker
+from app.crawl.visit.visit import CutOff, return_host, stay, take_up
+from app.errors import ArchiveStopped, TiptoeError, one_line
+from app.features.archive.keep import CAPTURES
+from app.features.render import keep, limits
+from app.features.render.at_host import rules_of
+from app.features.render.cache import SharedCache
+from app.features.render.ending import ATTEMPTS_MOST, ended, failed, given_back, retried
+from app.features.render.requests import PageRequests
+from app.features.render.take_in import judge, read_in, take_in
+from app.model import Cause, Outcome, Refusal, Url, VisitEnding
+from app.model.render import RenderEnding, RenderRefusal
+from app.policy import backoff
+from app.policy.focus.patterns import MUCH
+from app.policy.scope import may_authenticate
+from app.store import db, renders
+from app.store.renders import TakenRender
+from app.store.url_rows import Due
+
+AHEAD_S: Final = 1.0  # of a host's turn: dispatch, which claims less far ahead, would leave none to us
+TAKES_MOST: Final = 3
+PROBLEM_S: Final = 60.0
+SLOW_STARTS_MOST: Final = 4  # two of each thread, of half a minute each
+BUSY_SHARE: Final = 0.2  # of its time, that a browser has at least where a script keeps its page from rest
+KEPT_OUT: Final = frozenset({Cause.NOINDEX, Cause.OPTED_OUT, Cause.SITE_OPTED_OUT})
+_WHY_CHARS: Final = 300
+_log = structlog.get_logger()
+
+
+class Renders(Protocol):
+    """Browsers, as `app.browser.pool.Browsers` has them."""
+
+    def render(
+        self, plain: PlainResponse, ask: Ask, bounds: Bounds, *, user_agent: str, screenshot: bool = False
+    ) -> Rendering | BrowserDeath: ...
+
+
+class TurnEnding(Enum):
+    """Whether there was a page to render."""
+
+    NOTHING = "no page is due whose host may be contacted now"
+    DONE = "a page was dealt with"
+
+
+@dataclass(slots=True, kw_only=True)
+class RenderTurns:
+    """The state that turns share. Threads use it at once.
+
+    user_agent  that the browser has: ours
+    problem     why no browser starts here; None: one does, as far as is known
+    slow_starts  in a row: a busy machine has one now and then, and crawls would end for it with their pages waiting
+    """
+
+    worker: Worker
+    browsers: Renders
+    user_agent: str
+    cache: SharedCache = field(default_factory=SharedCache)
+    problem: BrowserProblem | None = None
+    slow_starts: int = 0
+
+    def run(self) -> TurnEnding:
+        """Render one page. Raises ServiceError."""
+        worker, settings = self.worker, self.worker.settings
+        with db.transaction(worker.engine) as tx:
+            offer = renders.claim(tx, ahead_s=AHEAD_S, offer_s=settings.offer_s, isolate=settings.settle_urls)
+        if offer is None:
+            return TurnEnding.NOTHING
+        visit = take_up(worker, offer.host_id, offer.token, picks=False)
+        if visit is not None:
+            try:
+                stay(visit, partial(self._work, visit))
+            except CutOff as error:
+                return_host(error.visit)
+                raise
+        return TurnEnding.DONE
+
+    def _work(self, visit: Visit) -> VisitEnding:
+        found = _take(visit)
+        if found is None:
+            return VisitEnding.NOTHING_DUE
+        taken, due = found
+        with structlog.contextvars.bound_contextvars(url=taken.url):
+            try:
+                self._page(visit, taken, due)
+            except ArchiveStopped as error:  # the page waits, and is not to blame
+                given_back(visit, taken, str(error), due_s=PROBLEM_S)
+        return VisitEnding.RENDERED
+
+    def _page(self, visit: Visit, taken: TakenRender, due: Due) -> None:
+        """Render the page, and put its ending into the batch. Raises LeaseLost, ServiceError."""
+        if taken.takes > TAKES_MOST:
+            failed(visit, taken, f"its worker or its browser died {TAKES_MOST} times before it was rendered")
+            return
+        url = visit.worker.canon.of_row(due.url, due.key, due.linked)
+        if isinstance(url, Refusal):
+            failed(visit, taken, f"no URL of ours any more: {url}")
+            return
+        if (now := _otherwise_now(due, taken)) is not None:
+            failed(visit, taken, now)
+            return
+        settings, plain = visit.worker.settings, zlib.decompress(taken.body)
+        expected = limits.estimate(plain, delay_s=visit.pace.delay_s)
+        bounds = limits.bounds(
+            expected, wall_s=settings.render_s, requests=settings.render_requests, lease_s=settings.lease_s
+        )
+        until = visit.now() + bounds.wall_s
+        authorised = may_authenticate(visit.picked.scopes[due.crawl_id], url)
+        rules = rules_of(visit, url.origin, until=until, authorised=authorised)
+        if isinstance(rules, Refused):
+            _without_rules(visit, taken, rules.reason)
+        elif not rules.permits(url):
+            failed(visit, taken, "robots.txt does not allow it any more")
+        else:
+            slots.outlast(visit.worker, visit.lease, bounds.wall_s + limits.LEASE_REST_S)
+            unwanted = limits.unwanted(expected, bounds)
+            keep.check(visit, due)
+            entitled = url.origin if authorised else None
+            ask = PageRequests(
+                visit=visit, due=due, cache=self.cache, until=until, entitled=entitled, unwanted=unwanted
+            )
+            guarded = frozenset(map(str, visit.worker.credentialed))
+            response = PlainResponse(
+                url=url.text, status=taken.status, headers=taken.headers, body=plain, guarded=guarded
+            )
+            try:
+                found = self.browsers.render(response, ask, bounds, user_agent=self.user_agent)
+            finally:
+                ask.end()
+            self._conclude(visit, taken, due, url, found, ask)
+
+    def _conclude(
+        self, visit: Visit, taken: TakenRender, due: Due, url: Url, found: Rendering | BrowserDeath, ask: PageRequests
+    ) -> None:
+        match found:
+            case BrowserDeath(problem=BrowserProblem() as problem):
+                self._not_shown(visit, taken, problem)
+            case BrowserDeath(is_proof=True):
+                failed(visit, taken, found.cause)
+            case BrowserDeath():
+                retried(visit, taken, found.cause)
+            case Rendering():
+                self.problem, self.slow_starts = None, 0
+                mark, captures = visit.batch.mark(), len(visit.batch.rows(CAPTURES))
+                try:
+                    _read(visit, taken, due, url, found, ask)
+                except (TiptoeError, OSError, MemoryError):  # ours: the page is not to blame
+                    raise
+                except Exception as error:  # noqa: BLE001  # whatever it is, its host is not to wait for it
+                    _log.exception("render.page_crashed")
+                    visit.batch.back_to(mark)
+                    del visit.batch.rows(CAPTURES)[captures:]
+                    failed(visit, taken, one_line(f"reading it raised {type(error).__name__}: {error}")[:_WHY_CHARS])
+            case never:
+                assert_never(never)
+
+    def _not_shown(self, visit: Visit, taken: TakenRender, problem: BrowserProblem) -> None:
+        """The page waits, and is not to blame, unless it is shown to nobody while this machine shows the others."""
+        is_suspect = problem.is_slowness and self.slow_starts == 0  # the last page was shown
+        self._note(problem)
+        if is_suspect and taken.takes == TAKES_MOST:
+            retried(visit, taken, problem.finding)
+        else:
+            takes = taken.takes if is_suspect else taken.takes - 1
+            given_back(visit, taken, problem.line, due_s=PROBLEM_S, takes=takes)
+
+    def _note(self, problem: BrowserProblem) -> None:
+        """Note why no browser showed a page. One that was slow is a problem where the next ones are, too."""
+        self.slow_starts += problem.is_slowness
+        if not problem.is_slowness or self.slow_starts >= SLOW_STARTS_MOST:
+            self.problem = problem
+
+
+def _read(visit: Visit, taken: TakenRender, due: Due, url: Url, found: Rendering, ask: PageRequests) -> None:
+    """Read what the browser made of the page, and put it and its ending into the batch."""
+    made = read_in(visit, due, url, taken, found)
+    if made is None:
+        failed(visit, taken, "its document cannot be read")
+    elif ask.late and visit.worker.stopping.is_set():
+        given_back(visit, taken, "its worker stopped", due_s=0.0)
+    elif (lacking := _lacking(taken, found, made.brought, late=ask.late)) is not None:
+        retried(visit, taken, lacking, found, cached=ask.cached)
+    else:
+        brought = judge(visit, due, url, taken, found, made)
+        keep.keep(visit, due, url, taken, found, brought)  # first: without its record it is not the page
+        take_in(visit, due, taken, found, made, brought)
+        visit.picked.focus[due.crawl_id].rendered(url, brought.brought)
+        ended(visit, taken, found, brought, cached=ask.cached)
+
+
+def _take(visit: Visit) -> tuple[TakenRender, Due] | None:
+    """The page, with what its crawl is. None: there is none, or not any more."""
+    worker = visit.worker
+    with db.transaction(worker.engine) as tx:
+        taken = renders.take(tx, host_id=visit.host_id, token=visit.lease.token)
+        due = renders.page(tx, taken) if taken is not None else None
+        if taken is None or due is None:
+            return None
+        visit.picked.scopes[due.crawl_id] = pick.scope_of(worker, tx, due.crawl_id, due.revision)
+        worth.load(worker, visit.picked, tx, visit.host_id, due.crawl_id, refuses=due.has_page_budget)
+        pick.set_floor(worker.settings, visit.picked, due.crawl_id, due.admits_above)
+    return taken, due
+
+
+def _otherwise_now(due: Due, taken: TakenRender) -> str | None:
+    """Say why nothing is left to render, by what its URL has answered since; None: it is as it was."""
+    if due.cause in KEPT_OUT:  # the body may be the same: a header says it, too
+        return f"since then it is {due.cause}"
+    if due.outcome in {Outcome.GONE, Outcome.REDIRECT}:
+        return "it is gone since, or redirects"
+    return None if due.body_sha256 == taken.body_sha256 else "it has changed since, and is not empty any more"
+
+
+def _lacking(taken: TakenRender, found: Rendering, brought: int, *, late: int) -> str | None:
+    """Say why the document is to be made again, twice at most; None: it stands as it is.   late: of what it needs"""
+    is_last = taken.attempts + 1 >= ATTEMPTS_MOST
+    if late and brought < (1 if is_last else MUCH):
+        return "its hosts' turns came too late for what it asked for"
+    # No script kept it from rest: the machine was busy with something else, or what it waited for came late.
+    is_idle = found.ending is RenderEnding.DEADLINE and found.cpu_s < found.wall_s * BUSY_SHARE
+    lacks = brought < 1 or (brought < MUCH and RenderRefusal.TIME in found.refused)
+    return "it was not at rest in time, and its browser had done little" if is_idle and lacks and not is_last else None
+
+
+def _without_rules(visit: Visit, taken: TakenRender, reason: RenderRefusal) -> None:
+    """Its robots.txt is out of reach, or its host's turn is not near: the page waits, and is not to blame."""
+    rest_s = max((visit.rest.until or 0.0) - visit.now(), backoff.url_retry_s(1, visit.worker.rng))
+    given_back(visit, taken, f"it waits for its host: {reason}", due_s=rest_s)
