@@ -40,7 +40,7 @@ BUILT_IN: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
-    """What a process is opened with.   name: of the process;   make_room: closes connections that nobody uses"""
+    """A process as it is opened.   name: of the process;   make_room: closes connections that nobody uses"""
 
     settings: "Settings"
     engine: "Engine"
@@ -49,11 +49,11 @@ class Opening:
 
 
 class Hooks:
-    """What the core asks. Each hook says when it is called, and how often."""
+    """Questions of the core. Each hook says when it is called, and how often."""
 
     @hook
     def resources(self, opening: Opening) -> Mapping[str, Any]:
-        """What it holds for the process, by names of its own (`Worker.resources`). Called once, before any visit."""
+        """Resources for the process, by names of its own (`Worker.resources`). Called once, before any visit."""
         raise NotImplementedError
 
     @hook
@@ -146,5 +146,5 @@ def steps() -> "tuple[Step, ...]":
 
 
 def resources(opening: Opening) -> dict[str, Any]:
-    """What the plugins hold for a process."""
+    """Resources of all plugins for a process."""
     return {name: held for found in hooks().resources(opening=opening) for name, held in found.items()}

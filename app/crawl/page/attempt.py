@@ -21,7 +21,7 @@ LEAST_SCORE = 1e-30  # halved without end, a score would leave the range of Post
 
 @dataclass(slots=True)
 class Brought:
-    """What an attempt has put into the batch.
+    """The parts of a batch that an attempt has filled.
 
     result   its URL's; None: it has none yet, or none at all: its host was given up
     reading  its document and links;   awaits: a browser is to open it

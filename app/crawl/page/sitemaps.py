@@ -111,7 +111,7 @@ def read(visit: Visit, attempt: Attempt, body: BinaryIO) -> VisitEnding | None:
 
 
 class Claim(NamedTuple):
-    """What a sitemap said of a page's change, and whether it was true."""
+    """A claim of a sitemap that its page has changed, tested."""
 
     host_id: int
     sitemap_id: int

@@ -49,7 +49,7 @@ class Unread(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class Found:
-    """What the pages of a batch say, and where they lead.
+    """The documents of a batch, and where they lead.
 
     links         of the readings
     work          that may still go into judging links by robots.txt
@@ -84,7 +84,7 @@ class Tallies:
 
 @dataclass(slots=True, kw_only=True)
 class RobotsNews:
-    """What was learned of the host's robots.txt and tdmrep.json, by origin."""
+    """News of the host's robots.txt and tdmrep.json, by origin."""
 
     files: list[tuple[Origin, Fetched]] = field(default_factory=list)
     renewed: list[Origin] = field(default_factory=list)
@@ -94,7 +94,7 @@ class RobotsNews:
 
 @dataclass(slots=True, kw_only=True)
 class AddressNews:
-    """What the budget of the host's address is told: its last refusal, or that it answers again."""
+    """News for the budget of the host's address: its last refusal, or that it answers again."""
 
     refused: tuple[Budget, Failure] | None = None
     answered: Budget | None = None
@@ -159,7 +159,7 @@ class Batch:
                 del rows[mark.parts.get(part, 0) :]
 
     def _of_urls(self) -> "tuple[list[Any] | dict[Any, Any], ...]":
-        """What one URL adds to, beside the parts: its result, its document and its links."""
+        """Collections that one URL adds to, beside the parts: its result, its document and its links."""
         found = self.found
         return self.results, found.readings, found.named, found.admissions, found.suppressions, found.taken_in
 

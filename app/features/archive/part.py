@@ -1,4 +1,4 @@
-"""What visits put into the archive, by the hooks: before their results are written."""
+"""Puts answers into the archive, by the hooks: before their results are written."""
 
 from collections.abc import Mapping, Sequence
 
