@@ -1,16 +1,20 @@
-"""Plugins: features that bring their own part, called by hooks (pluggy). The core names none of them but in this list.
+"""Plugins: features that bring their own part, called by hooks (pluggy). The core names none of them but in one list.
 
 A hook is called with keyword arguments by `Worker.hooks`; each feature answers the hooks that it needs by functions of
-the same names, marked with `answers`.
+the same names, marked with `answers`. Ours answer any. Strangers' are loaded where `TIPTOE_PLUGINS` names them, and
+answer those of `STRANGERS` alone: what they bring is data, and their code runs where it can cost nobody else anything.
 """
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
-from importlib import import_module
+from importlib import metadata
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 import pluggy
+import structlog
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -38,6 +42,45 @@ BUILT_IN: Final = (
 )
 
 
+GROUP: Final = "tiptoe"  # of entry points: name = module
+STRANGERS: Final = frozenset({"readers"})
+COLUMN_TYPES: Final = frozenset({"text", "integer", "real", "boolean"})
+_log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """A reader of documents of some media types, which the crawl would leave unread.
+
+    media_types  in lower case, without parameters
+    read         "module:function": called with the body's octets and its Content-Type in a process of its own, with
+                 bounds of time and memory. It returns a dict: title, text, language, links (URLs); all may be missing.
+                 The other keys are columns
+    columns      by name: "text", "integer", "real" or "boolean"
+    """
+
+    media_types: Sequence[str]
+    read: str
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plugin:
+    """A plugin as it was loaded.
+
+    version  of its distribution; None: it is no installed one
+    readers  of media types
+    problem  why it is left out; None: it is not
+    """
+
+    name: str
+    version: str | None = None
+    is_ours: bool = False
+    hooks: Sequence[str] = ()
+    readers: Sequence[Reader] = ()
+    problem: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
     """A process as it is opened.   name: of the process;   make_room: closes connections that nobody uses"""
@@ -54,6 +97,11 @@ class Hooks:
     @hook
     def resources(self, opening: Opening) -> Mapping[str, Any]:
         """Resources for the process, by names of its own (`Worker.resources`). Called once, before any visit."""
+        raise NotImplementedError
+
+    @hook
+    def readers(self) -> Sequence[Reader]:
+        """Readers of media types that would be left unread. Called once a process."""
         raise NotImplementedError
 
     @hook
@@ -129,7 +177,7 @@ def manager() -> pluggy.PluginManager:
     plugins = pluggy.PluginManager(NAME)
     plugins.add_hookspecs(Hooks)
     for name in BUILT_IN:
-        plugins.register(import_module(name), name)
+        plugins.register(importlib.import_module(name), name)
     plugins.check_pending()
     return plugins
 
@@ -148,3 +196,122 @@ def steps() -> "tuple[Step, ...]":
 def resources(opening: Opening) -> dict[str, Any]:
     """Resources of all plugins for a process."""
     return {name: held for found in hooks().resources(opening=opening) for name, held in found.items()}
+
+
+def ours() -> list[Plugin]:
+    """Our own features, with the hooks that they answer."""
+    return [
+        Plugin(name=name.split(".")[-2], is_ours=True, hooks=_answered(module))
+        for name, module in sorted(manager().list_name_plugin())
+        if module is not None
+    ]
+
+
+@cache
+def strangers(names: tuple[str, ...]) -> tuple[Plugin, ...]:
+    """The plugins of these names: entry points of the group `tiptoe`, or modules.
+
+    One that cannot be loaded is left out, with its problem; the crawl goes on without it.
+    """
+    found: list[Plugin] = []
+    for name in names:
+        plugin = _loaded(name)
+        taken = _taken(plugin, found)
+        if taken is not None:
+            plugin = Plugin(name=name, version=plugin.version, problem=taken)
+        if plugin.problem is not None:
+            _log.error("plugin.left_out", plugin=name, why=plugin.problem)
+        found.append(plugin)
+    return tuple(found)
+
+
+def readers(names: tuple[str, ...]) -> dict[str, tuple[Plugin, Reader]]:
+    """The readers of these plugins, by media type."""
+    return {
+        media_type: (plugin, reader)
+        for plugin in strangers(names)
+        for reader in plugin.readers
+        for media_type in reader.media_types
+    }
+
+
+def reader_of(names: tuple[str, ...], essence: str) -> tuple[str, str] | None:
+    """The plugin of these names that reads documents of a media type, and its reader; None: none does."""
+    found = readers(names).get(essence) if names else None
+    return None if found is None else (found[0].name, found[1].read)
+
+
+def _loaded(name: str) -> Plugin:
+    """The plugin of this name, or its problem."""
+    entry = next((each for each in metadata.entry_points(group=GROUP) if each.name == name), None)
+    dist = entry.dist if entry is not None else None
+    version = dist.version if dist is not None else None
+    if dist is not None and (wants := _other_version(dist)) is not None:
+        return Plugin(name=name, version=version, problem=wants)
+    try:
+        module = importlib.import_module(entry.value if entry is not None else name)
+        asked = getattr(module, "readers", None)
+        own = tuple(asked()) if asked is not None else ()
+        problem = _misfit(name, module, own)
+    except Exception as error:  # noqa: BLE001  # whatever a stranger's code raises, the crawl goes on without it
+        missing = isinstance(error, ModuleNotFoundError) and error.name == name.split(".")[0] and entry is None
+        problem = (
+            f"no entry point of the group {GROUP}, and no module, has this name; install it, or correct TIPTOE_PLUGINS"
+            if missing
+            else f"raised {type(error).__name__} as it was loaded: {error}"[:_PROBLEM_CHARS]
+        )
+        own, module = (), None
+    if problem is not None:
+        return Plugin(name=name, version=version, problem=problem)
+    return Plugin(name=name, version=version, hooks=_answered(module), readers=own)
+
+
+def _other_version(dist: metadata.Distribution) -> str | None:
+    """Why a distribution is for another Tiptoe; None: it is not."""
+    from packaging.requirements import Requirement
+
+    for line in dist.requires or []:
+        wanted = Requirement(line)
+        if wanted.name == NAME and not wanted.specifier.contains(_version(), prereleases=True):
+            return f"is made for tiptoe{wanted.specifier}, and this is {_version()}; install a version for this one"
+    return None
+
+
+@cache
+def _version() -> str:
+    return metadata.version(NAME)
+
+
+def _misfit(name: str, module: ModuleType, own: Sequence[Reader]) -> str | None:
+    """Why a module cannot be used as a plugin."""
+    answered = _answered(module)
+    if not answered:
+        return f"answers no hook: define one of {', '.join(sorted(STRANGERS))}, marked with tiptoe.plugins.answers"
+    if more := [each for each in answered if each not in STRANGERS]:
+        return f"answers {more[0]}, which is for Tiptoe's own features; there are {', '.join(sorted(STRANGERS))}"
+    for reader in own:
+        if not isinstance(reader, Reader) or ":" not in reader.read or not reader.media_types:
+            return "readers must return tiptoe.plugins.Reader(media_types=[…], read='module:function')"
+        if wrong := [column for column, kind in reader.columns.items() if kind not in COLUMN_TYPES]:
+            return f"column {wrong[0]} is of no type that there is; use {', '.join(sorted(COLUMN_TYPES))}"
+    return None if name.replace("-", "_").replace(".", "_").isidentifier() else "has no name that can name a column"
+
+
+def _taken(plugin: Plugin, before: Sequence[Plugin]) -> str | None:
+    """Why a plugin cannot stand beside those before it."""
+    for other in before:
+        if other.name == plugin.name:
+            return "is named twice in TIPTOE_PLUGINS; name it once"
+        types = {each for reader in other.readers for each in reader.media_types}
+        both = types.intersection(each for reader in plugin.readers for each in reader.media_types)
+        if both:
+            return f"reads {min(both)}, as {other.name} does; name one of the two in TIPTOE_PLUGINS"
+    return None
+
+
+def _answered(module: ModuleType) -> list[str]:
+    """Names of the hooks that a module answers."""
+    return sorted(name for name, value in vars(module).items() if hasattr(value, f"{NAME}_impl"))
+
+
+_PROBLEM_CHARS: Final = 300

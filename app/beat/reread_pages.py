@@ -19,14 +19,15 @@ from hashlib import sha256
 import structlog
 from sqlalchemy import Connection, Engine
 
+from app import plugins
 from app.config import Settings
 from app.crawl.frontier import duplicates
 from app.crawl.page.read import read_row
 from app.errors import ArchiveMissing, SegmentElsewhere, ServiceError
 from app.features.archive.read import Archive
 from app.model import Archived, Capture, CaptureKind, Page
-from app.parse.html.html import READER
-from app.policy import directives, tdm
+from app.parse.html.html import MEDIA_TYPES, READER
+from app.policy import directives, media_type, tdm
 from app.runtime.reader import PageOptions
 from app.runtime.reader_pool import ARGV, Readers
 from app.runtime.reader_process import START_S, Death
@@ -134,7 +135,13 @@ class Rereading:
             want_text=True,
             want_language=True,
         )
-        document = self._readers.page(body, options, within_s=self._readers.patience_s + START_S)
+        essence = media_type.of(options["content_type"], body)
+        by = plugins.reader_of(self._settings.plugins, essence)
+        if by is None and not media_type.is_wanted(essence, MEDIA_TYPES):
+            _log.info("reread.no_reader", url=page.url, type=essence)  # its plugin is not here
+            found.missing += 1
+            return []
+        document = self._readers.page(body, options, within_s=self._readers.patience_s + START_S, by=by)
         if isinstance(document, str):
             raise ServiceError("the process that reads documents", f"did not start within {START_S:g} s; try again")
         if isinstance(document, Death):

@@ -35,6 +35,10 @@ class Settings(SettingGroups, FromEnvironment):
     broker_url: str | None = Field(
         None, description="Redis, Valkey or RabbitMQ, e.g. redis://host:6379/0. Unset: embedded."
     )
+    plugins: Words = Field(
+        (),
+        description="Plugins to load: names of entry points of the group `tiptoe`, or of modules; `tiptoe plugins` lists them.",
+    )
     pool_size: int = Field(16, ge=1, le=1000, description="Postgres connections a process may hold.")
     # Who we are: for everyone who crawls public sites
     product_token: str = Field(

@@ -13,21 +13,27 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from importlib import import_module
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, NotRequired, TypedDict
+from typing import Any, BinaryIO, NotRequired, TypedDict
 
 from lxml import etree
 
-from app.model.page import Page
+from app.model.page import Link, Page
 from app.parse.html import html
 from app.parse.sitemap.sitemap import Child, Entry, SitemapKind, SitemapReading
+from app.words import scalar
 
+COLUMNS_CHARS = 8_000  # of the columns that a plugin reads of a document
+TITLE_CHARS = 1_000
+LANGUAGE_CHARS = 35
+_OF_PAGE = frozenset({"title", "text", "language", "links"})
 SAID_BYTES = 64 * 1024  # of standard error: a file, which may not grow beyond this
 READ_ERROR_CHARS = 200
 
@@ -54,6 +60,7 @@ class Job(TypedDict):
     """A document to read. bytes: its length; cpu_s, wall_s: the time it may take.
 
     page: of a page;   markdown: of one that is wanted as Markdown; without either it is a sitemap
+    reader: "module:function", which reads the page in place of ours;   by_plugin: whose it is
     """
 
     bytes: int
@@ -61,6 +68,8 @@ class Job(TypedDict):
     wall_s: float
     page: PageOptions | None
     markdown: NotRequired[MarkdownOptions]
+    reader: NotRequired[str]
+    by_plugin: NotRequired[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +135,8 @@ def confine(memory_bytes: int) -> None:
 def _read(job: Job, stream: BinaryIO) -> ReaderAnswer:
     body = stream.read(job["bytes"])
     _set_timers(job["cpu_s"], job["wall_s"])
+    if job["page"] is not None and "reader" in job:
+        return ReaderAnswer(page=_by_plugin(body, job["page"]["content_type"], job["reader"], job["by_plugin"]))
     if job["page"] is not None:
         return ReaderAnswer(page=html.read(body, **job["page"]))
     if "markdown" in job:
@@ -142,6 +153,29 @@ def _read(job: Job, stream: BinaryIO) -> ReaderAnswer:
             children=[value for value in values if isinstance(value, Child)],
         )
     )
+
+
+def _by_plugin(body: bytes, content_type: str | None, reader: str, plugin: str) -> Page:
+    """The document as a plugin's reader finds it. Raises what that raises, TypeError for what is no document."""
+    module, _, name = reader.partition(":")
+    said = getattr(import_module(module), name)(body, content_type or "")
+    if not isinstance(said, Mapping):
+        raise TypeError(f"{reader} returned {type(said).__name__}, not a dict")
+    columns = {str(key): value for key, value in said.items() if key not in _OF_PAGE}
+    if len(json.dumps(columns)) > COLUMNS_CHARS:
+        raise ValueError(f"{reader} returned more than {COLUMNS_CHARS:,} characters of columns")
+    return Page(
+        title=_text(said, "title", TITLE_CHARS),
+        language=_text(said, "language", LANGUAGE_CHARS),
+        main_text=_text(said, "text", None) or "",
+        links=tuple(Link(href=scalar(str(each))) for each in said.get("links") or ()),
+        data={plugin: {key: scalar(value) if isinstance(value, str) else value for key, value in columns.items()}},
+    )
+
+
+def _text(said: Mapping[str, Any], name: str, most: int | None) -> str | None:
+    value = said.get(name)
+    return scalar(str(value))[:most] or None if value is not None else None
 
 
 def _set_timers(cpu_s: float, wall_s: float) -> None:

@@ -57,14 +57,18 @@ class Readers:
         """Seconds that a document may take by the clock."""
         return self._patience * self._deadline_s
 
-    def page(self, body: bytes, options: PageOptions, *, within_s: float) -> Page | Death | Literal["busy", "none"]:
+    def page(
+        self, body: bytes, options: PageOptions, *, within_s: float, by: tuple[str, str] | None = None
+    ) -> Page | Death | Literal["busy", "none"]:
         """Read a page like `app.parse.html.html.read`, or return how the reader ended over it.
+
+        by        a plugin's name and its reader, "module:function", which reads it in place of ours
 
         within_s  for everything; "busy" when half of it passes before a reader is free, or nearly all before it has
                   started
         "none"    a reader cannot be started: not the document's fault
         """
-        found = self._ask(BytesIO(body), len(body), within_s, page=options)
+        found = self._ask(BytesIO(body), len(body), within_s, page=options, by=by)
         if not isinstance(found, ReaderAnswer):
             return found
         return found.page or NONSENSE
@@ -103,6 +107,7 @@ class Readers:
         *,
         page: PageOptions | None = None,
         markdown: MarkdownOptions | None = None,
+        by: tuple[str, str] | None = None,
     ) -> ReaderAnswer | Death | Literal["busy", "none"]:
         until = time.monotonic() + within_s
         if not self._room.acquire(timeout=max(within_s / 2, 0)):
@@ -119,6 +124,8 @@ class Readers:
             job = Job(bytes=size, cpu_s=min(self._deadline_s, wall_s), wall_s=wall_s, page=page)
             if markdown is not None:
                 job["markdown"] = markdown
+            if by is not None:
+                job["by_plugin"], job["reader"] = by
             found = reader.read(job, body)
             if isinstance(found, ReaderAnswer) and not reader.is_worn:
                 self._keep(reader)

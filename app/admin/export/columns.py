@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from app.errors import InputError
+from app.plugins import Plugin
 
 
 class ExportKind(StrEnum):
@@ -69,6 +70,16 @@ COLUMNS: Final[Mapping[ExportKind, tuple[ExportColumn, ...]]] = {
     ExportKind.LINKS: _LINKS,
     ExportKind.ITEMS: _ITEMS,
 }
+
+
+def of_plugins(found: Sequence[Plugin]) -> tuple[ExportColumn, ...]:
+    """Columns of pages that plugins read of documents: `plugin.column`."""
+    return tuple(
+        ExportColumn(f"{plugin.name}.{column}", ColumnType(type_))
+        for plugin in found
+        for reader in plugin.readers
+        for column, type_ in reader.columns.items()
+    )
 
 
 def kind_of(word: str) -> ExportKind:

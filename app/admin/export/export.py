@@ -7,7 +7,8 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
-from app.admin.export import formats, markdown, progress, target
+from app import plugins
+from app.admin.export import columns, formats, markdown, progress, target
 from app.admin.export.bodies import Bodies
 from app.admin.export.formats import ExportFormat, Write
 from app.admin.export.plan import ExportPlan, ExportWish, plan
@@ -43,7 +44,7 @@ class Exported:
 
 def export_rows(engine: Engine, settings: Settings, wish: ExportWish, tell: Tell = lambda rows: None) -> Exported:
     """Export. tell: called with the rows so far. Raises InputError, ServiceError."""
-    found = plan(engine, wish)
+    found = plan(engine, wish, columns.of_plugins(plugins.strangers(settings.plugins)))
     with target.opened(wish.to, endings=found.endings) as (place, name), target.writing(place):
         before = progress.recall(place, found.signature) if name is None else None
         state = before or _fresh(found)

@@ -1,6 +1,6 @@
 """Checks what a person wants exported, before anything is written."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -78,8 +78,8 @@ class ExportPlan:
         return None if self.form is ExportFormat.MARKDOWN else self.form.value
 
 
-def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
-    """Check a wish. Raises InputError."""
+def plan(engine: Engine, wish: ExportWish, of_plugins: Sequence[ExportColumn] = ()) -> ExportPlan:
+    """Check a wish. Raises InputError.   of_plugins: further columns of pages"""
     kind, form = _kind_and_form(wish)
     given = filters.parse(kind, wish.where)
     crawl = crawls.find(engine, wish.crawl)
@@ -87,7 +87,8 @@ def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
     if kind is ExportKind.ITEMS:
         with db.transaction(engine) as tx:
             flat = fields.of_crawl(tx, crawl.id, given["handler"], is_typed=form is ExportFormat.PARQUET)
-    chosen = _columns(wish, kind, form, flat)
+    among = (*columns.COLUMNS[kind], *of_plugins) if kind is ExportKind.PAGES else flat.columns if flat else None
+    chosen = _columns(wish, kind, form, among)
     bodies.check(chosen)
     names = {column.name for column in chosen}
     whole = wish.content == "full"
@@ -142,14 +143,14 @@ def _kind_and_form(wish: ExportWish) -> tuple[ExportKind, ExportFormat]:
 
 
 def _columns(
-    wish: ExportWish, kind: ExportKind, form: ExportFormat, flat: ItemFields | None
+    wish: ExportWish, kind: ExportKind, form: ExportFormat, among: Sequence[ExportColumn] | None
 ) -> tuple[ExportColumn, ...]:
     """The columns that are asked for, or the usual ones. Raises InputError."""
     if form is ExportFormat.MARKDOWN:
-        chosen = columns.choose(kind, wish.columns or markdown.FRONT)
+        chosen = columns.choose(kind, wish.columns or markdown.FRONT, among=among)
         return columns.with_all(kind, chosen, markdown.NEEDED)
     usually = texts() if kind is ExportKind.PAGES and form is ExportFormat.JSONL else ()
-    return columns.choose(kind, wish.columns, usually=usually, among=flat.columns if flat else None)
+    return columns.choose(kind, wish.columns, usually=usually, among=among)
 
 
 def texts() -> tuple[str, ...]:

@@ -92,7 +92,15 @@ class ExportRows:
         more = self.furnish(found) if self.furnish is not None else {}
         places = {name: place for place, name in enumerate(found.names)}
         values = [
-            more[column.name] if column.name in more else [row[places[column.name]] for row in found.rows]
+            more[column.name] if column.name in more else [_value(row, places, column.name) for row in found.rows]
             for column in self.columns
         ]
         return list(zip(*values, strict=True))
+
+
+def _value(row: Sequence[Any], places: Mapping[str, int], name: str) -> Any:
+    """The value of a column of the database; `plugin.column` is one that a plugin read of the document."""
+    if name in places:
+        return row[places[name]]
+    plugin, _, column = name.partition(".")
+    return ((row[places["data"]] or {}).get(plugin) or {}).get(column)

@@ -11,6 +11,7 @@ from functools import partial
 from io import BytesIO
 from typing import assert_never
 
+from app import plugins
 from app.crawl.page import gate, isolation, later, preferences, sitemaps
 from app.crawl.page.attempt import Attempt
 from app.crawl.page.consequences import act_on_outcome, note
@@ -80,7 +81,7 @@ def _send(visit: Visit, slot: Slot, due: Due, url: Url, attempts: int, *, isolat
         kind=RequestKind(due.kind),
         etag=None if whole else due.etag,
         last_modified=None if whole else due.last_modified,
-        wanted_types=MEDIA_TYPES if is_page else None,
+        wanted_types=(*MEDIA_TYPES, *plugins.readers(settings.plugins)) if is_page else None,
         or_listing=is_page and due.depth == 0,
         max_body_bytes=settings.max_body_bytes if is_page else sitemaps.MAX_BYTES,
         deadline_s=settings.request_deadline_s,

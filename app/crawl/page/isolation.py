@@ -16,6 +16,7 @@ from typing import BinaryIO, Literal
 
 import structlog
 
+from app import plugins
 from app.config import Settings
 from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.request import slots
@@ -28,7 +29,7 @@ from app.errors import LeaseLost, ServiceError, TiptoeError, one_line
 from app.model import Cause, Header, Outcome, Page, RequestKind, VisitEnding
 from app.parse.html.html import read as read_html
 from app.parse.sitemap.sitemap import SitemapReading
-from app.policy import backoff
+from app.policy import backoff, media_type
 from app.policy.lifecycle import UrlEvent
 from app.runtime.memory_gate import LOOK_S
 from app.runtime.reader import Listing, PageOptions
@@ -112,15 +113,26 @@ def page(worker: Worker, lease: Lease, attempt: Attempt) -> Page | Unread:
         want_text=settings.keep_text,
         want_language=False,  # `read.detect_languages`
     )
-    if attempt.isolated:
+    by = _plugin_of(worker, attempt)
+    if attempt.isolated or by is not None:
         within_s = _within_s(worker, lease)
         with worker.seats.left():
-            found = "busy" if within_s is None else worker.readers.page(reply.body, options, within_s=within_s)
+            found = "busy" if within_s is None else worker.readers.page(reply.body, options, within_s=within_s, by=by)
         if found != "none":
             return found
+        if by is not None:  # it is read nowhere else
+            return "busy"
     may_wait = partial(may_wait_for_room, worker, lease, worker.monotonic() + ROOM_PATIENCE_S)
     with worker.memory_gate.reading(reply.body, may_wait=may_wait, waits=worker.seats.left):
         return read_html(reply.body, **options)
+
+
+def _plugin_of(worker: Worker, attempt: Attempt) -> tuple[str, str] | None:
+    """The plugin, and its reader, for documents of this type; None: we read them."""
+    names, reply = worker.settings.plugins, attempt.reply
+    if not names:
+        return None
+    return plugins.reader_of(names, media_type.of(reply.header(Header.CONTENT_TYPE), reply.body))
 
 
 def may_wait_for_room(worker: Worker, lease: Lease, until: float) -> bool:
