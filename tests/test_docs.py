@@ -44,6 +44,14 @@ def _commands(group: Any, *words: str) -> Iterator[str]:
             yield " ".join((*words, name))
 
 
+def test_a_decision_takes_eight_lines_and_the_figures_250() -> None:
+    entries = (DOCS / "decisions.md").read_text().split("\n### ")[1:]
+    texts = [entry.partition("\n## ")[0].splitlines() for entry in entries]
+    assert len(texts) > 20
+    assert {text[0]: len(text) for text in texts if sum(map(bool, text[1:])) > 8} == {}
+    assert len((ROOT / "bench/README.md").read_text().splitlines()) <= 250
+
+
 @pytest.mark.parametrize("path", re.findall(r"`(tests/[^`]+)`", (DOCS / "promises.md").read_text()))
 def test_every_promise_is_held_by_a_test_that_is_there(path: str) -> None:
     file, _, name = path.partition("::")
