@@ -69,7 +69,7 @@ def test_every_promise_that_code_cites_is_on_the_page() -> None:
 
 @pytest.mark.parametrize("word", [*Outcome, *Refusal])
 def test_every_outcome_and_refusal_is_explained(word: str) -> None:
-    assert f"| `{word}` |" in (DOCS / "concepts.md").read_text()
+    assert f"| `{word}` |" in (DOCS / "reasons.md").read_text()
 
 
 # the heading of a table in docs/reasons.md, what it lists
@@ -100,13 +100,13 @@ def test_every_reason_is_explained_and_no_other(heading: str, members: type[StrE
 )
 def test_the_diagrams_are_the_tables(table: Mapping[tuple[StrEnum, StrEnum], StrEnum]) -> None:
     diagram = lifecycle.diagram(table)
-    blocks = re.findall(r"```mermaid\n(.*?)\n```", (DOCS / "concepts.md").read_text(), re.DOTALL)
+    blocks = re.findall(r"```mermaid\n(.*?)\n```", (DOCS / "mechanisms.md").read_text(), re.DOTALL)
     assert diagram in blocks, "run `python -m app.policy.lifecycle` and `python -m app.policy.lifecycle_visit`"
 
 
 @pytest.mark.parametrize("state", [*lifecycle.UrlState, *lifecycle.HostState])
 def test_every_state_is_in_the_docs(state: StrEnum) -> None:
-    words = "".join((DOCS / name).read_text() for name in ("concepts.md", "glossary.md"))
+    words = "".join((DOCS / name).read_text() for name in ("concepts.md", "mechanisms.md", "glossary.md"))
     assert state.value in words
 
 
