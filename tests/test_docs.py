@@ -12,10 +12,10 @@ import typer
 from sqlalchemy import text
 
 from app.cli import make_app
-from app.config import table
 from app.model import Cause, CrawlEnding, Outcome, Refusal, RestReason, VisitEnding
 from app.policy import lifecycle, lifecycle_visit
 from app.store import db, views
+from tests import settings_table
 from tests.acceptance.pages import PAGES, blocks
 
 ROOT = Path(__file__).parents[1]
@@ -26,8 +26,8 @@ QUERIES = [block.text for block in blocks("docs/sql.md") if block.language == "s
 
 def test_every_setting_is_documented_as_it_is() -> None:
     page = (DOCS / "settings.md").read_text()
-    for tables in (table.table(), table.constants()):
-        assert tables in page, "run `python -m app.config.table` and paste its tables"
+    for tables in (settings_table.table(), settings_table.constants()):
+        assert tables in page, "run `python -m tests.settings_table` and paste its tables"
 
 
 def test_every_command_has_its_row() -> None:
