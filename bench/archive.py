@@ -24,8 +24,8 @@ from warcio.warcwriter import WARCWriter
 
 from app.archive import record, recording
 from app.archive.recording import Recording
+from app.archive.rows import index_line
 from app.archive.segment import SegmentFile
-from app.archive.writer import index_line
 from app.model import CaptureKind, Reply
 
 BAR_US = 500.0

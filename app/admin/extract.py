@@ -30,7 +30,7 @@ PAGES_AT_ONCE = 5_000
 LOOK_S = 0.25
 FAILURES_MOST = 1_000
 EXAMPLES_MOST = 3  # of a cause
-# As app.extract.child writes causes.
+# As app.extract.items and app.extract.child write causes.
 MISFITS = "item does not fit: "
 _FAULT = re.compile(rf"(?:^{MISFITS}|; )(?P<field>[^:;]+): (?P<why>.+?) \(got (?P<value>.{{1,60}}?)\)(?=; |$)")
 _RAISED = re.compile(r"raised (?P<error>\w+)\b.*(?P<line>\(\S+:\d+\))")

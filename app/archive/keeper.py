@@ -9,30 +9,21 @@ the archive is stopped (`check` raises), nothing may be fetched: what is fetched
     stopped   a write failed, and still does; the disk has less free than the reserve; more waits for the store than
               the bound
     trouble   the object store does not serve: segments wait on the disk, within the bound
-
-It looks at the disk of the archive's folder: whether it can be written, and how much of it is free. At a start it
-closes what a dead process of its node left open. A segment whose writer lives is locked. One that is not locked is cut
-after its last whole record, its index is made anew, and it becomes final. Rows point only to what was synced, and that
-is whole.
 """
 
-import fcntl
-import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
 
 import structlog
-from sqlalchemy import Engine
 
-from app.archive import scan, segment
+from app.archive import disk
 from app.archive.place import ArchivePlace
 from app.archive.recording import Recording
+from app.archive.recover import recover
 from app.archive.rendered import RenderedDocument
-from app.archive.scan import BrokenRecord
 from app.archive.segment import stopped
 from app.archive.upload import upload_closed, waiting_bytes
 from app.archive.writer import ArchiveWriter
@@ -41,111 +32,6 @@ from app.model import Capture
 from app.net.exhausted import is_ours
 from app.store import db, segments
 from app.words import sized
-
-
-def recover(engine: Engine, folder: Path) -> list[str]:
-    """Close the segments of dead processes. Returns their names. Raises ServiceError, OSError."""
-    found = []
-    for path in sorted(folder.rglob(f"*{segment.WARC}{segment.OPEN}")):
-        name = _close_if_left(engine, folder, path)
-        if name is not None:
-            found.append(name)
-    _tell_closed(engine, folder)
-    return found
-
-
-def _close_if_left(engine: Engine, folder: Path, path: Path) -> str | None:
-    """Close one segment; None where its writer lives, or another process was quicker."""
-    try:
-        file = open(path, "r+b")  # noqa: SIM115  # its lock is held until the file has its final name
-    except FileNotFoundError:
-        return None
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return None
-        if not path.exists():  # it was closed while we waited
-            return None
-        lines = _trim(file, segment.final(path).name)
-        name = str(segment.final(path).relative_to(folder))
-        with db.transaction(engine) as tx:
-            known = segments.by_name(tx, name)
-        if known is None and not lines:
-            path.unlink()
-            segment.index_of(path).unlink(missing_ok=True)
-            return None
-        segment.index_of(path).write_bytes(b"".join(lines))
-        segment.finish(path)
-    if known is not None:
-        with db.transaction(engine) as tx:
-            segments.close(tx, id=known.id, bytes=segment.final(path).stat().st_size, records=len(lines))
-    _log.info("archive.recovered", segment=name, records=len(lines), has_row=known is not None)
-    return name
-
-
-def _trim(file: BinaryIO, name: str) -> list[bytes]:
-    """Cut what comes after the last whole record.
-
-    Returns the index lines of those before.   name: of the file, when final
-    """
-    lines: list[bytes] = []
-    try:
-        for found in scan.records(file):
-            if found.is_answer:
-                lines.append(scan.index_line(found, name))
-    except BrokenRecord as error:
-        _log.warning("archive.trimmed", segment=name, at=error.at, why=str(error))
-        file.truncate(error.at)
-        os.fsync(file.fileno())
-    return lines
-
-
-def _tell_closed(engine: Engine, folder: Path) -> None:
-    """Write that segments are final whose writers died between their last name and their row."""
-    with db.transaction(engine) as tx:
-        for row in segments.open_ones(tx):
-            path = folder / row.name
-            if path.exists():
-                segments.close(tx, id=row.id, bytes=path.stat().st_size, records=_answers(path))
-
-
-def _answers(path: Path) -> int:
-    index = segment.index_of(path)
-    return len(index.read_bytes().splitlines()) if index.exists() else 0
-
-
-PROBE = ".writable"
-PROBE_BYTES = 64 * 1024
-
-
-def probe(folder: Path) -> None:
-    """Write a little: free space alone does not tell of quotas and broken disks. Raises OSError."""
-    path = folder / f"{PROBE}-{os.getpid()}"
-    try:
-        with open(path, "wb") as file:
-            file.write(bytes(PROBE_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
-    finally:
-        path.unlink(missing_ok=True)
-
-
-def free_bytes(folder: Path) -> int:
-    """Raises OSError."""
-    found = os.statvfs(folder)
-    return found.f_bavail * found.f_frsize
-
-
-def too_little(folder: Path, free: int, reserve_bytes: int) -> ArchiveStopped | None:
-    """The error for a person where less is free than the reserve."""
-    if free >= reserve_bytes:
-        return None
-    return ArchiveStopped(
-        f"archive at {folder}",
-        f"its disk has {sized(free)} free of the {sized(reserve_bytes)} that it needs; free some, or prune it",
-    )
-
 
 _log = structlog.get_logger()
 LOOK_S = 1.0  # between two looks at the disk
@@ -347,16 +233,16 @@ class ArchiveKeeper:
         try:
             self._place.folder.mkdir(parents=True, exist_ok=True)
             if self._has_failed:
-                probe(self._place.folder)
-            free = free_bytes(self._place.folder)
+                disk.probe(self._place.folder)
+            free = disk.free_bytes(self._place.folder)
             if self._place.remote is not None:
                 self._waiting = waiting_bytes(self._place.folder, but=self._strays)
         except OSError as error:
-            self._stopped = stopped(self._place.folder / PROBE, error)
+            self._stopped = stopped(self._place.folder / disk.PROBE, error)
             self._make_room_after(error)
         else:
             self._has_failed = False
-            self._stopped = too_little(self._place.folder, free, self._reserve_bytes) or self._too_much()
+            self._stopped = disk.too_little(self._place.folder, free, self._reserve_bytes) or self._too_much()
         if self._stopped is not None and was is None:
             _log.error("archive.stopped", error=str(self._stopped))
         if self._stopped is None and was is not None:
@@ -398,7 +284,7 @@ class ArchiveKeeper:
         if self._reported is not None and self._reported[1:] == said and now - self._reported[0] < REPORT_S:
             return
         try:
-            free = free_bytes(self._place.folder)
+            free = disk.free_bytes(self._place.folder)
         except OSError:
             free = 0
         with db.transaction(self._writer.engine) as tx:

@@ -1,7 +1,7 @@
 """An open segment: a WARC file that one process appends to, and its index beside it.
 
 While it is open its names end in `.open`, and the process holds a lock on the file: whoever finds such a file without a
-lock knows that its writer died (app.archive.keeper). Closed, it is final: the index is sorted, both files lose the
+lock knows that its writer died (app.archive.recover). Closed, it is final: the index is sorted, both files lose the
 ending. Several threads append; records lie one after another, whole. What was not synced may be lost with the machine,
 so no row may point beyond `synced`.
 """

@@ -1,8 +1,8 @@
 """Declares handlers: a decorator that registers a function of the user's, and what the function may yield.
 
 A handler takes one page and yields items (dicts, dataclass instances, pydantic models) and links to follow. The
-decorator checks what can be checked before the first page; `app.extract.child` finds the modules. Nothing here touches
-a page or a database.
+decorator checks what can be checked before the first page; `app.extract.load` finds the modules. Nothing here touches a
+page or a database.
 """
 
 import inspect

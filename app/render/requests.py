@@ -3,8 +3,6 @@
     method ▶ port and form of the URL ▶ tracker ▶ scope (documents) ▶ cache ▶ robots.txt, address, budgets (by sending)
 
 Threads of one page call it at once; a host gets one request after another.
-
-Trackers are sites whose scripts count readers and bring no text.
 """
 
 import threading
@@ -18,29 +16,13 @@ from app.browser.values import Answer, Refused, ResourceKind, SubRequest
 from app.crawl.state.visit import Visit
 from app.model import Origin, Refusal, Url
 from app.model.render import RenderRefusal
-from app.policy.host import registrable_domain
 from app.policy.scope import judge
 from app.policy.url import Canon
 from app.render import at_host, elsewhere
 from app.render.cache import SharedCache
 from app.render.fields import Asking, asking
+from app.render.trackers import is_tracker
 from app.store.url_rows import Due
-
-_ROWS: Final = """
-google-analytics.com googletagmanager.com googletagservices.com googlesyndication.com googleadservices.com
-doubleclick.net adservice.google.com facebook.net hotjar.com hotjar.io mixpanel.com segment.com segment.io
-amplitude.com matomo.cloud plausible.io clarity.ms fullstory.com mouseflow.com newrelic.com nr-data.net
-sentry.io sentry-cdn.com bugsnag.com optimizely.com quantserve.com scorecardresearch.com chartbeat.com
-criteo.com criteo.net taboola.com outbrain.com adnxs.com amazon-adsystem.com yandex-team.ru mc.yandex.ru
-onetrust.com cookielaw.org cookiebot.com intercom.io intercomcdn.com drift.com hs-analytics.net hs-scripts.com
-"""
-_TRACKERS: Final = frozenset(_ROWS.split())
-
-
-def is_tracker(host: str) -> bool:
-    """Whether a host is one of theirs, or of a domain of theirs."""
-    return host in _TRACKERS or registrable_domain(host) in _TRACKERS
-
 
 _SAFE: Final = frozenset({"GET", "HEAD"})  # RFC 9110 9.2.1: they ask for nothing but an answer
 POST_BYTES_MOST: Final = 16 * 1024

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from app.archive.keeper import recover
 from app.archive.read import Archive
+from app.archive.recover import recover
 from app.store import db, segments
 from tests.archive import answers, writing
 from tests.archive.conftest import MakeWriter

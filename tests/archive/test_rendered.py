@@ -10,8 +10,8 @@ from uuid import UUID
 from sqlalchemy import Engine
 
 from app.archive import rendered
-from app.archive.keeper import recover
 from app.archive.read import Archive
+from app.archive.recover import recover
 from app.archive.rendered import RenderedDocument
 from app.archive.scan import records
 from app.archive.writer import ArchiveWriter

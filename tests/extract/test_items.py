@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from app.extract.child import Misfit, as_json, fields
+from app.extract.items import Misfit, as_json
+from app.extract.load import fields
 
 
 @dataclass

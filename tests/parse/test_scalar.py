@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app.browser.connection import DevToolsPipe
-from app.extract.child import as_json
+from app.extract.items import as_json
 from app.parse.html import html
 from app.parse.sitemap.sitemap import SitemapReading
 from app.policy import link_header, robots, tdm
