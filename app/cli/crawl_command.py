@@ -172,7 +172,8 @@ def _services(settings: "Settings") -> "Iterator[tuple[Settings, Services, Engin
     started = [name for name in ours if ours[name] is None and not is_held(run_folder / f"{name.lower()}.keeper")]
     if started:
         say(f"starting {' and '.join(started)} …")
-    local = LocalServices(settings.home, database_url=settings.database_url, broker_url=settings.broker_url, log=say)
+    given = {"database_url": settings.database_url, "broker_url": settings.broker_url}
+    local = LocalServices(settings.home, **given, log=say, stay_s=settings.services_stay_s)
     with interruptible(), local as services:
         where = {"database_url": services.database_url, "broker_url": services.broker_url}
         check_broker(services.broker_url)
