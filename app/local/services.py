@@ -4,8 +4,8 @@
         services.database_url, services.broker_url
 
 Several commands may do so at once in one home: the first starts the servers, the last one stops them or leaves them
-running for `stay_s`, killed commands count as gone (`app.local.running`). `app.local.home` has the layout on disk. A configured service is
-not checked here but by the code that connects.
+running for `stay_s`, killed commands count as gone (`app.local.running`). `app.local.home` has the layout on disk. A
+configured service is not checked here but by the code that connects.
 """
 
 import os

@@ -13,7 +13,6 @@ from app.local import running
 from app.local.home import is_held, open_home
 from app.local.supervisor import Recipe, server_environment
 
-
 RECIPE = Recipe(
     argv=("/bin/true", "-D", "/a b"),
     cwd="/",
