@@ -21,6 +21,7 @@ from app.local import binaries, supervisor
 from app.local import data_dir as place
 from app.local.home import is_held, open_home
 from app.local.services import LocalServices, Services, data_dir, start_postgres, start_valkey
+from app.local.supervisor import keeper_id
 from app.runtime.environment import NAMES
 from tests.local.served import (
     NO_RETRY,
@@ -188,7 +189,7 @@ def test_killed_keeper_and_postgres_are_survived(home: Path, commands: Commands)
     told = first_line(child)
     keep_something(told.split()[-1])
     for name in ("postgres", "valkey"):
-        os.kill(int((home / "run" / f"{name}.keeper").read_text()), signal.SIGKILL)
+        os.kill(keeper_id(home / "run" / f"{name}.keeper") or 0, signal.SIGKILL)
     os.kill(int((data_dir(home) / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
     commands.kill_all()
     with both(home) as services:
