@@ -78,6 +78,14 @@ def test_a_file_of_seeds_that_cannot_be_crawled(home: Path, name: str, lines: st
     assert not (home / "postgres").exists()
 
 
+def test_a_misspelt_setting_is_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIPTOE_DEFUALT_DELAY_S", "5")
+    (home.parent / ".env").write_text("TIPTOE_CONTCAT=you@example.org\n")
+    ran = run("crawl", "http://10.1.2.3/")
+    for name in ("TIPTOE_DEFUALT_DELAY_S", "TIPTOE_CONTCAT"):
+        assert f"warning: {name} is not a setting; correct its spelling, or unset it" in ran.err.splitlines()
+
+
 def test_a_quiet_command_still_says_its_error(home: Path) -> None:
     assert run("crawl", "ftp://127.0.0.1/", "--quiet").err.count("\n") == 1
 
