@@ -232,7 +232,7 @@ def test_a_terminal_that_was_resized_is_drawn_anew(monkeypatch: pytest.MonkeyPat
         assert "\x1b[2J" not in stream.getvalue()
         assert shown._live is not None  # noqa: SLF001  # a StringIO has no size to change
         for columns in (50, 50, 90):
-            shown._live.console.size = ConsoleDimensions(columns, 24)  # noqa: SLF001
+            shown._live.console.size = ConsoleDimensions(columns, 24)  # noqa: SLF001  # the same
             shown.show(look(host()))
     assert stream.getvalue().count("\x1b[2J") == 2
 
