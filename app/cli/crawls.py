@@ -149,7 +149,9 @@ def list_(as_json: AsJson = False) -> None:
 
 def _asked(spec: "CrawlSpec") -> dict[str, object]:
     """All that a crawl is asked to be, its budgets among the rest."""
-    return {name: value for name, value in plain(spec).items() if name != "budgets"} | plain(spec.budgets)
+    asked: dict[str, object] = plain(spec)
+    del asked["budgets"]
+    return {**asked, **plain(spec.budgets)}
 
 
 def report(name: Name, as_json: AsJson = False) -> None:
