@@ -11,7 +11,7 @@ from tests.cli.conftest import Tiptoe
 from tests.crawl.web import Site
 
 PAGE = Path(__file__).parents[2] / "docs/commands.md"
-ROWS = re.findall(r"^\| `(.+) --json` \| (.+) \|$", PAGE.read_text(), re.MULTILINE)
+ROWS = re.findall(r"^\| of `(.+) --json` \| (.+) \|$", PAGE.read_text(), re.MULTILINE)
 BY_ITSELF = "crawl URL…"  # tests/acceptance/test_one_machine.py
 
 
