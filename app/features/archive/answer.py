@@ -29,7 +29,7 @@ _log = structlog.get_logger()
 
 
 def is_missing(visit: Visit, due: Due) -> bool:
-    """Whether the archive lacks the body that a 304 would confirm: then the page is asked for without validators."""
+    """Says whether the archive lacks the body that a 304 would confirm; then the request has no validators."""
     if not keep.holds(visit.worker, due):
         return False
     original = keep.original_of(visit.picked, due)
