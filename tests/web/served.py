@@ -1,6 +1,7 @@
 """The dashboard on a free port of loopback, in a thread of this process, and a browser for it."""
 
 import re
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -94,10 +95,17 @@ def settings_of(database_url: str, **overrides: object) -> Settings:
 
 @contextmanager
 def served(
-    engine: Engine, settings: Settings, *, clients: SlowClients[WebConnection] | None = None
+    engine: Engine,
+    settings: Settings,
+    *,
+    clients: SlowClients[WebConnection] | None = None,
+    bound: socket.socket | None = None,
 ) -> Iterator[Browser]:
-    """Serve until the block ends. Its socket listens from the start, so no request comes too early."""
-    with closing(dashboard.bound(settings)) as listening, TemporaryDirectory(prefix="tiptoe-") as folder:
+    """Serve until the block ends. Its socket listens from the start, so no request comes too early.
+
+    bound: a socket that listens already, to which clients may be connected
+    """
+    with closing(bound or dashboard.bound(settings)) as listening, TemporaryDirectory(prefix="tiptoe-") as folder:
         home = settings.home if settings.home.is_absolute() else Path(folder)
         app = make_app(settings.model_copy(update={"home": home}), engine)
         server = WebServer(app, clients)
