@@ -50,6 +50,8 @@ PAGES = [
     ("/pages?crawl=docs&find=/B", ">B</a>"),
     ("/pages?crawl=docs&kind=gone", "No page matches"),
     ("/pages?crawl=shells&kind=made+by+a+browser", ">Made</a>"),
+    ("/export?crawl=docs", "Content of a page"),
+    ("/export/file?crawl=docs", "A lantern in the orchard."),
     ("/page?u={url}a&crawl=docs", "A lantern in the orchard."),
     ("/page?u={app}&crawl=shells", "/url/download?u="),
     ("/live", "Visits that run"),
