@@ -126,6 +126,11 @@ def hosts(tx: Connection, *, names: Sequence[str], waits_for: str | None) -> lis
     return _rows(db.run(tx, _sql["hosts"], {"names": list(names), "waits_for": waits_for}))
 
 
+def domain_delays(tx: Connection, names: Sequence[str]) -> dict[str, float]:
+    """Operators' delays for these registrable domains, by name."""
+    return {row.name: row.delay_override_s for row in db.run(tx, _sql["domain_delays"], {"names": list(names)})}
+
+
 def traps(tx: Connection, *, after: tuple[int, int, str], n: int) -> list[Row]:
     host, crawl, pattern = after
     return _rows(

@@ -30,6 +30,8 @@ PAGES = [
     ("/refused?crawl=docs&reason=scope", "elsewhere.test"),
     ("/hosts", "{host}"),
     ("/hosts?sort=contact", "Hosts"),
+    ("/hosts", "the gap of its address (TIPTOE_ADDRESS_GAP_S)"),
+    ("/host?name={host}", "0.5 s: the gap of its address (TIPTOE_ADDRESS_GAP_S)"),
     ("/hosts?crawl=docs", "{host}"),
     ("/hosts?waits_for=paused", "None of the"),
     ("/host?name={host}", "allowed: no line of group * applies to it"),

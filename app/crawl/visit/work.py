@@ -153,10 +153,13 @@ def _may_park(visit: Visit) -> bool:
     return visit.turn.ready_at - visit.now() <= longest_s
 
 
+BUDGET_USED = "all of --max-pages is fetched, or granted to other visits"
+
+
 def refill(visit: Visit) -> VisitEnding | None:
     """Settle, and pick more URLs. Returns the reason to leave where there are none."""
     if visit.picked.is_budget_spent:
-        visit.rest.prolong(visit.now() + BUDGET_REST_S, Rest(RestReason.PAGE_BUDGET))
+        visit.rest.prolong(visit.now() + BUDGET_REST_S, Rest(RestReason.PAGE_BUDGET, BUDGET_USED))
         return VisitEnding.RESTS
     return settle.go_on(visit) or (None if visit.picked.due else refill(visit))
 
