@@ -33,6 +33,7 @@ class CrawlLine(NamedTuple):
     max_seconds: float | None
     keep_fresh: bool
     archive: bool
+    search: bool
     active_since: datetime
     finished_at: datetime | None
     now: datetime

@@ -1,5 +1,6 @@
 """Hosts, and one host: why it rests and until when, its delay and from where, robots.txt in force, its timeline."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ from app.words import counted
 PATTERNS = 20
 REQUESTS = 25
 ROBOTS_LINES = 400
+_SETTING = re.compile(r" \(TIPTOE_[^)]*\)")
 
 
 def show_list(request: Request) -> Response:
@@ -40,15 +42,16 @@ def show_list(request: Request) -> Response:
 
 
 def _rules(shared: Board, rows: Sequence[Row]) -> dict[str, PaceRule]:
-    """The rule that holds each host back."""
+    """The rule that holds each host back, without its settings, which its page names."""
     domains = {row["host"]: registrable_domain(row["host"]) for row in rows}
     with db.transaction(shared.engine) as tx:
         delays = board.domain_delays(tx, sorted({domain for domain in domains.values() if domain}))
-    return {
-        host: pace_rule({**row, "name": host}, shared.settings, domain_delay_s=delays.get(domains[host] or ""))
-        for row in rows
-        for host in [row["host"]]
-    }
+    found = {}
+    for row in rows:
+        host = row["host"]
+        rule = pace_rule({**row, "name": host}, shared.settings, domain_delay_s=delays.get(domains[host] or ""))
+        found[host] = rule._replace(rule=_SETTING.sub("", rule.rule))
+    return found
 
 
 def show(request: Request) -> Response:
