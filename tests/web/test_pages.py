@@ -122,10 +122,10 @@ def test_a_page_opens_and_says_what_is_there(
 
 
 def test_every_route_is_opened_by_a_row() -> None:
-    """Else a page could be added that no test opens. POST has rows of its own; a stream never ends."""
+    """Else a page could be added that no test opens. POST and pictures have rows of their own; a stream never ends."""
     known = {path.partition("?")[0] for path, _ in PAGES}
     paths = {route.path for route in routes if isinstance(route, Route) and "GET" in (route.methods or ())}
-    assert paths - known == {"/stream", "/act/{key}"}
+    assert paths - known == {"/stream", "/act/{key}", "/page/picture"}
 
 
 def test_a_title_that_is_a_script_is_a_text(browser: Browser, site: Site) -> None:
