@@ -36,7 +36,7 @@ class PaceRule(NamedTuple):
 
 
 def pace_rule(host: Row, settings: Settings, *, domain_delay_s: float | None = None) -> PaceRule:
-    """Of the delay of a host and the budgets that it shares, the longer one rules.
+    """Find the rule: the longest of the delay of a host and the gaps of the budgets that it shares.
 
     host            its name, delay_s, delay_override_s, robots_delay_s and address
     domain_delay_s  an operator's, for its registrable domain

@@ -1,6 +1,6 @@
 -- crawls: crawls for the overview: active ones, then paused ones, then the newest
-SELECT id, name, state, ended_because, ended_detail, round, max_pages, max_bytes, max_seconds, keep_fresh, archive, search,
-       active_since, finished_at,
+SELECT id, name, state, ended_because, ended_detail, round, max_pages, max_bytes, max_seconds, keep_fresh, archive,
+       search, active_since, finished_at,
        clock_timestamp() AS now,
        CAST(extract(epoch FROM clock_timestamp() - active_since) AS double precision) AS active_s
 FROM crawls
@@ -8,8 +8,8 @@ ORDER BY state <> 'active', state <> 'paused', id DESC
 LIMIT :n
 
 -- crawl: one crawl, as on the overview
-SELECT id, name, state, ended_because, ended_detail, round, max_pages, max_bytes, max_seconds, keep_fresh, archive, search,
-       active_since, finished_at,
+SELECT id, name, state, ended_because, ended_detail, round, max_pages, max_bytes, max_seconds, keep_fresh, archive,
+       search, active_since, finished_at,
        clock_timestamp() AS now,
        CAST(extract(epoch FROM clock_timestamp() - active_since) AS double precision) AS active_s
 FROM crawls
