@@ -18,6 +18,7 @@ from bench import (
     memory,
     metrics,
     polite,
+    real,
     road,
     scale,
     search,
@@ -36,6 +37,7 @@ BENCHES: dict[str, Callable[[argparse.Namespace], None]] = {
     "fleet": fleet.main,
     "slow": slow.main,
     "road": road.main,
+    "real": real.main,
     "shared": shared_address.main,
     "dns": dns.main,
     "stale": stale.main,
@@ -69,13 +71,17 @@ def _arguments() -> argparse.Namespace:
     web.add_argument(
         "--hosts",
         type=_numbers,
-        help="D: crawl 100, memory 92, polite, layers and fleet 200, road 2000; scale 2000,20000",
+        help="D: crawl 100, real 16, memory 92, polite, layers and fleet 200, road 2000; scale 2000,20000",
     )
-    web.add_argument("--pages", type=int, help="pages per host, 0: the whole tree; D: crawl 160, memory and polite 0")
+    web.add_argument(
+        "--pages", type=int, help="per host, 0: the whole tree; D: crawl 160, real 40, memory and polite 0"
+    )
     web.add_argument("--port", type=int, default=8099)
     run = parser.add_argument_group("the run")
-    run.add_argument("--only", help=f"crawl: of {','.join(crawl.CRAWLERS)}; D: the first five")
-    run.add_argument("--rounds", type=int, default=2, help="crawl: times each crawler runs, interleaved; D: 2")
+    run.add_argument(
+        "--only", help=f"crawl: of {','.join(crawl.CRAWLERS)}; D: the first five; real: of {','.join(real.CRAWLERS)}"
+    )
+    run.add_argument("--rounds", type=int, help="crawl, real: times each crawler runs, interleaved; D: 2, real 1")
     run.add_argument(
         "--scrapy",
         action="append",
@@ -98,12 +104,14 @@ def _arguments() -> argparse.Namespace:
         "--seconds",
         type=int,
         default=60,
-        help="polite, layers, fleet, slow, road, hot_rows: length of the run; viewers: of each third; D: 60",
+        help="polite, layers, fleet, slow, road, real, hot_rows: length of the run; viewers: of each third; D: 60",
     )
     run.add_argument("--keys", type=int, help="known_keys: how many are met; D: 10000000")
     run.add_argument("--scenes", help=f"shared: of {','.join(shared_address.SCENES)} and their like; D: all")
     run.add_argument("--threads", type=_numbers, default=64, help="road: of a process, one run each; D: 64")
     run.add_argument("--no-scrapy", action="store_true", help="road: without Scrapy beside it")
+    run.add_argument("--sample", type=Path, help="real: folder of real pages; D: ../shared/pages, where it is")
+    run.add_argument("--quote", action="store_true", help="real: write bench/figures.json and docs/reading.svg")
     run.add_argument("--near", action="store_true", help="road: the same hosts without distance, first")
     run.add_argument("--processes", type=int, default=3, help="fleet: worker processes; D: 3")
     run.add_argument(
