@@ -26,11 +26,11 @@ from app.policy.candidate import Candidate, in_front
 from app.policy.focus.relevance import per_link
 from app.policy.lifecycle import UrlEvent
 from app.policy.robots import RobotsVerdict
-from app.policy.scope import Scope, judge, taken_in, widened
+from app.policy.scope import judge, taken_in, widened
 from app.policy.url import Canon, bare_key, file_ending, in_encoding, is_of_document, without_fragment
 from app.store.links import LinksRow
 from app.store.pages import Where
-from app.store.suppressions import Suppression, suppression
+from app.store.suppressions import Suppression, outside_key, suppression
 from app.store.url_rows import Due
 
 _log = structlog.get_logger()
@@ -91,13 +91,7 @@ def links(
                 anchors.setdefault(url.key, link.text)
     if unseen:
         visible = {url.key for url in targets.values()}
-        _suppress_unseen(
-            known,
-            finder.picked.scopes[due.crawl_id],
-            batch,
-            due,
-            [url for url in unseen.values() if url.key not in visible],
-        )
+        _suppress_unseen(finder, due, [url for url in unseen.values() if url.key not in visible])
     handed = None if relevance is None else per_link(relevance, len(targets))
     place = FoundAt(due.url, due.depth + 1, 0, handed)
     return candidates(finder, due.crawl_id, targets.values(), place, hints=anchors)
@@ -164,6 +158,8 @@ def candidates(
                     finder.worker.namings.note(crawl_id, key, place.relevance or 0.0, each.score_parts or 0)
                 continue
             suppress(known, batch, crawl_id, url, each, found_on=place.found_on)
+        elif refusal is Refusal.SCOPE and place.hops == 0:
+            _suppress_outside(finder, crawl_id, url, found_on=place.found_on)
         else:
             suppress(known, batch, crawl_id, url, refusal, found_on=place.found_on)
     return found
@@ -215,17 +211,36 @@ def suppress(
 def suppress_ending(
     known: KnownKeys, batch: Batch, crawl_id: int, url: Url, ending: str, *, found_on: str | None
 ) -> None:
-    """Note a URL that is refused for its ending: one row for all of its host has the first and counts the others.
-
-    Each is counted once a process, as long as its key is remembered.
-    """
-    if known.has(crawl_id, refusal_key(url.key)):
-        return
-    known.add(crawl_id, refusal_key(url.key))
+    """Note a URL that is refused for its ending: one row for all of its host has the first and counts the others."""
     detail = f"none of {ENDING_TRIES} URLs of {url.host} that end in .{ending} was a page; this is the first of count"
     row = suppression(
         crawl_id, ending_key(url.host, ending), url.text, Refusal.EXTENSION, found_on=found_on, detail=detail
     )
+    _count(known, batch, url, row)
+
+
+def _suppress_outside(finder: Finder, crawl_id: int, url: Url, *, found_on: str | None) -> None:
+    """Note a link beyond the scope: one row for each pair of hosts has the first and counts the others.
+
+    A row for each link was a third of what Postgres does for a page. The pair has the visited host in it, so that two
+    workers never wait for the row of a host that everybody links to.
+    """
+    row = suppression(
+        crawl_id,
+        outside_key(url.host, finder.host),
+        url.text,
+        Refusal.SCOPE,
+        found_on=found_on,
+        detail=f"links of {finder.host} to {url.host}; this is the first of count",
+    )
+    _count(finder.worker.known, finder.batch, url, row)
+
+
+def _count(known: KnownKeys, batch: Batch, url: Url, row: Suppression) -> None:
+    """Note the row of a kind once more for a URL, which counts once a process, as long as its key is remembered."""
+    if known.has(row["crawl_id"], refusal_key(url.key)):
+        return
+    known.add(row["crawl_id"], refusal_key(url.key))
     before = batch.suppressions.setdefault((row["crawl_id"], row["key"], row["reason"]), row)
     if before is not row:
         before["count"] = before.get("count", 1) + 1
@@ -245,12 +260,17 @@ def _directory(base: str) -> str:
     return base[: base.rindex("/") + 1] if base.count("/") > 2 else base + "/"
 
 
-def _suppress_unseen(known: KnownKeys, scope: Scope, batch: Batch, due: LinkingPage, urls: Iterable[Url]) -> None:
+def _suppress_unseen(finder: Finder, due: LinkingPage, urls: Iterable[Url]) -> None:
     """With the scope's reason where that refuses them anyway; those in the frontier were seen elsewhere."""
+    known, scope = finder.worker.known, finder.picked.scopes[due.crawl_id]
     for url in urls:
         refusal = judge(scope, url, due.depth + 1) or Refusal.HIDDEN
-        if file_ending(url.target) is None and not known.has(due.crawl_id, url.key):
-            suppress(known, batch, due.crawl_id, url, refusal, found_on=due.url)
+        if file_ending(url.target) is not None or known.has(due.crawl_id, url.key):
+            continue
+        if refusal is Refusal.SCOPE:
+            _suppress_outside(finder, due.crawl_id, url, found_on=due.url)
+        else:
+            suppress(known, finder.batch, due.crawl_id, url, refusal, found_on=due.url)
 
 
 def _join(
