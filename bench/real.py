@@ -111,7 +111,7 @@ def main(arguments: argparse.Namespace) -> None:
     }
     save("real", {**result, "road": on_road, "ratios": ratios, "env": arguments.env})
     if arguments.quote:
-        quote("real", _figures(runs, ratios))
+        quote("real", _figures(runs, ratios, on_road))
         (ROOT / "docs" / "reading.svg").write_text(real_plot.svg(readings))
 
 
@@ -232,6 +232,7 @@ def _road(names: Sequence[str], arguments: argparse.Namespace) -> list[dict[str,
                     "pages/s": round(run.pages_s, 1),
                     "share of budgets": round(run.pages_s / run.allowed_s, 3),
                     "cpu ms": round(1000 * run.page_s, 2),
+                    "postgres ms": run.row.get("postgres ms"),
                     **{key: run.row[key] for key in ("violations", "address violations", "least gap", "hosts")},
                 }
             )
@@ -263,12 +264,15 @@ def _to_two(value: float) -> float:
     return round(value, 2)
 
 
-def _figures(runs: Mapping[str, Runs], ratios: Sequence[Mapping[str, Cell]]) -> dict[str, str]:
+def _figures(
+    runs: Mapping[str, Runs], ratios: Sequence[Mapping[str, Cell]], on_road: Sequence[Mapping[str, Cell]]
+) -> dict[str, str]:
     """As the docs write them."""
-    found = {}
+    found = {f"road, {row['crawler']}, a page": f"{row['cpu ms']:.1f} ms a page" for row in on_road}
+    found |= {f"road, postgres, a page": f"{row['postgres ms']:.1f} ms a page" for row in on_road if row["postgres ms"]}
     for web, own in runs.items():
         for name, page_ms in _median(own, "page_ms").items():
-            found[f"{web}, {name}, a page"] = f"{page_ms:.1f} ms"
+            found[f"{web}, {name}, a page"] = f"{page_ms:.1f} ms a page"
             found[f"{web}, {name}, a day a core"] = f"{DAY_S / page_ms / 1000:.1f} M pages a day"
         for name, rate in _median(own, "rate").items():
             found[f"{web}, {name}, a second"] = f"{rate:.0f} pages/s"

@@ -138,12 +138,14 @@ def crawl(plan: Plan, tree: Tree, *, seconds: int, env: dict[str, str]) -> Run:
         row = {
             **_row(plan, log, begin, end, sizes),
             "cpu ms": cost.ms(cost.crawler_cpu),
+            "postgres ms": cost.ms(cost.cpu.get("postgres", 0.0)),
             "origin cores": round(origin_cores, 3),
             "bench cores": round(bench_cores, 3),
             "other cores": round(max(busy_cores - ours_cores, 0.0), 3),
         }
         table("per page, everything counted", [cost.per_page()])
         table("CPU by process", cost.cpu_rows())
+        table("SQL statements", cost.statement_rows())
         return Run(
             row=row,
             pages_s=_pages_s(log, begin, end),
