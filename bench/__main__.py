@@ -62,7 +62,16 @@ def _numbers(value: str) -> int | tuple[int, ...]:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(BENCHES)}; D: {' '.join(DEFAULT)}")
-    web = parser.add_argument_group("the web (crawl, layers, memory, polite, fleet)")
+    _of_the_web(parser.add_argument_group("the web (crawl, real, layers, memory, polite, fleet)"))
+    _of_the_run(parser.add_argument_group("the run"))
+    _of_the_frontier(parser.add_argument_group("the frontier (scale, viewers)"))
+    arguments = parser.parse_args()
+    if unknown := [name for name in arguments.names if name not in BENCHES]:
+        parser.error(f"no benchmark named {unknown[0]}; there are {', '.join(BENCHES)}")
+    return arguments
+
+
+def _of_the_web(web: argparse._ArgumentGroup) -> None:
     web.add_argument(
         "--tree",
         type=Path,
@@ -77,7 +86,9 @@ def _arguments() -> argparse.Namespace:
         "--pages", type=int, help="per host, 0: the whole tree; D: crawl 160, real 40, memory and polite 0"
     )
     web.add_argument("--port", type=int, default=8099)
-    run = parser.add_argument_group("the run")
+
+
+def _of_the_run(run: argparse._ArgumentGroup) -> None:
     run.add_argument(
         "--only", help=f"crawl: of {','.join(crawl.CRAWLERS)}; D: the first five; real: of {','.join(real.CRAWLERS)}"
     )
@@ -111,7 +122,7 @@ def _arguments() -> argparse.Namespace:
     run.add_argument("--threads", type=_numbers, default=64, help="road: of a process, one run each; D: 64")
     run.add_argument("--no-scrapy", action="store_true", help="road: without Scrapy beside it")
     run.add_argument("--sample", type=Path, help="real: folder of real pages; D: ../shared/pages, where it is")
-    run.add_argument("--quote", action="store_true", help="real: write bench/figures.json and docs/reading.svg")
+    run.add_argument("--quote", action="store_true", help="real: write bench/figures.json and docs/screens/reading.svg")
     run.add_argument("--near", action="store_true", help="road: the same hosts without distance, first")
     run.add_argument("--processes", type=int, default=3, help="fleet: worker processes; D: 3")
     run.add_argument(
@@ -119,11 +130,6 @@ def _arguments() -> argparse.Namespace:
         default="100000,1000000",
         help="claim, metrics: URLs in the frontier; add 10000000 for the whole test; search: pages",
     )
-    _of_the_frontier(parser.add_argument_group("the frontier (scale, viewers)"))
-    arguments = parser.parse_args()
-    if unknown := [name for name in arguments.names if name not in BENCHES]:
-        parser.error(f"no benchmark named {unknown[0]}; there are {', '.join(BENCHES)}")
-    return arguments
 
 
 def _of_the_frontier(frontier: argparse._ArgumentGroup) -> None:

@@ -112,7 +112,7 @@ def main(arguments: argparse.Namespace) -> None:
     save("real", {**result, "road": on_road, "ratios": ratios, "env": arguments.env})
     if arguments.quote:
         quote("real", _figures(runs, ratios, on_road))
-        (ROOT / "docs" / "reading.svg").write_text(real_plot.svg(readings))
+        (ROOT / "docs" / "screens" / "reading.svg").write_text(real_plot.svg(readings))
 
 
 def shape(trees: Sequence[Tree]) -> str:
@@ -269,7 +269,9 @@ def _figures(
 ) -> dict[str, str]:
     """As the docs write them."""
     found = {f"road, {row['crawler']}, a page": f"{row['cpu ms']:.1f} ms a page" for row in on_road}
-    found |= {f"road, postgres, a page": f"{row['postgres ms']:.1f} ms a page" for row in on_road if row["postgres ms"]}
+    for row in on_road:
+        if row["postgres ms"] is not None:
+            found[f"road, Postgres of {row['crawler']}, a page"] = f"{row['postgres ms']:.1f} ms a page"
     for web, own in runs.items():
         for name, page_ms in _median(own, "page_ms").items():
             found[f"{web}, {name}, a page"] = f"{page_ms:.1f} ms a page"

@@ -123,7 +123,8 @@ class _Site:
         tail = "".join(f"<script>{part}</script>" for part in self._cut(self.code, SCRIPTS * size, 40_000))
         begin = f'{head}<body class="page"><header><nav><ul>{nav}</ul></nav></header>' + "<div>" * depth
         half = depth // 2
-        end = f"{'</div>' * half}{{cards}}{'</div>' * (depth - half)}<footer>{self._social()}</footer>{tail}</body></html>"
+        foot = f"<footer>{self._social()}</footer>{tail}</body></html>"
+        end = f"{'</div>' * half}{{cards}}{'</div>' * (depth - half)}{foot}"
         article = f"<main><article>{self._article(main)}</article></main>"
         room = size - len(begin) - len(end) - len(article) - len(HOST) - 40
         cards = self._cards(inward[MENU:] + outward, room)
