@@ -84,7 +84,8 @@ Runs = Mapping[str, Sequence[Seen]]
 
 
 def main(arguments: argparse.Namespace) -> None:
-    """Run all on the drawn web and on the sample, then on the road; print and save. Raises BenchError."""
+    """Run all on the drawn web and on the sample, then on the road; print and save. Raises BenchError at the
+    end for what failed."""
     names = tuple((arguments.only or ",".join(CRAWLERS)).split(","))
     if unknown := set(names) - set(CRAWLERS):
         raise BenchError(f"no crawler named {unknown.pop()}; there are {', '.join(CRAWLERS)}")
@@ -97,11 +98,12 @@ def main(arguments: argparse.Namespace) -> None:
     for name, trees in webs.items():
         table(f"{name}: {shape(trees)}; CPU of reading alone, by size", real_plot.by_octave(readings[name]))
     runs: dict[str, Runs] = {}
+    failures: list[str] = []
     for name, trees in webs.items():
-        runs[name] = crawl(trees, names, rounds=arguments.rounds or 1, env=_given(arguments))
+        runs[name] = crawl(trees, names, rounds=arguments.rounds or 1, env=_given(arguments), failures=failures)
         rows = [{"crawler": crawler, **seen.row()} for crawler, each in runs[name].items() for seen in each]
         table(f"real, {name}, delay 0", rows)
-    on_road = _road(names, arguments) if arguments.seconds else []
+    on_road = _road(names, arguments, failures) if arguments.seconds else []
     if on_road:
         table(f"real, drawn, on the road at {road.DELAY_S:g} s", on_road)
     ratios = compared(runs)
@@ -109,10 +111,12 @@ def main(arguments: argparse.Namespace) -> None:
     result = {
         name: {crawler: [seen.row() for seen in each] for crawler, each in own.items()} for name, own in runs.items()
     }
-    save("real", {**result, "road": on_road, "ratios": ratios, "env": arguments.env})
+    save("real", {**result, "road": on_road, "ratios": ratios, "failures": failures, "env": arguments.env})
     if arguments.quote:
         quote("real", _figures(runs, ratios, on_road))
         (ROOT / "docs" / "screens" / "reading.svg").write_text(real_plot.svg(readings))
+    if failures:
+        raise BenchError("; ".join(failures))
 
 
 def shape(trees: Sequence[Tree]) -> str:
@@ -139,13 +143,21 @@ def reading(trees: Sequence[Tree]) -> list[real_plot.Point]:
     return found
 
 
-def crawl(trees: Sequence[Tree], names: Sequence[str], *, rounds: int, env: Mapping[str, str]) -> Runs:
-    """Every crawler over the same sites, in turn. Raises BenchError."""
+def crawl(
+    trees: Sequence[Tree], names: Sequence[str], *, rounds: int, env: Mapping[str, str], failures: list[str]
+) -> Runs:
+    """Every crawler over the same sites, in turn; one that fails is added to the failures and left out."""
     runs: dict[str, list[Seen]] = defaultdict(list)
     for _ in range(rounds):
         for name in names:
-            with _served(trees) as web:
-                seen = _run(name, web, trees, env)
+            try:
+                with _served(trees) as web:
+                    seen = _run(name, web, trees, env)
+            except BenchError as error:
+                failures.append(f"{name}: {error}")
+                continue
+            if seen.missed or seen.repeats:
+                failures.append(f"{name}: not every page once (see the table)")
             runs[name].append(seen)
             print(f"  {name}: {seen.rate:.1f} pages/s, {seen.page_ms:.1f} ms of CPU a page", flush=True)
     return runs
@@ -213,29 +225,34 @@ def _start(name: str, web: Road, env: Mapping[str, str]) -> None:
                 tiptoe.crawl(web, home, env=settings, arguments=("--sitemaps", "none"), timeout_s=TIMEOUT_S)
 
 
-def _road(names: Sequence[str], arguments: argparse.Namespace) -> list[dict[str, Cell]]:
-    """The polite part: everything kept, and Scrapy's LinkExtractor beside it."""
+def _road(names: Sequence[str], arguments: argparse.Namespace, failures: list[str]) -> list[dict[str, Cell]]:
+    """The polite part: everything kept, and Scrapy's LinkExtractor beside it; one that fails is left out."""
     plan = road_plan.draw(ROAD_HOSTS, road.SEED)
     codings = real_web.codings(len(plan.sites), SEED)
     plan = replace(plan, sites=[replace(site, coding=each) for site, each in zip(plan.sites, codings, strict=True)])
     tree = real_web.draw(ROAD_PAGES, SEED)
     rows: list[dict[str, Cell]] = []
     for name in ("full", "scrapy"):
-        if name in names:
+        if name not in names:
+            continue
+        try:
             if name == "full":
-                run = road.crawl(plan, tree, seconds=arguments.seconds, env=dict(_given(arguments)))
+                run = road.crawl(plan, tree, seconds=arguments.seconds, env=_given(arguments))
             else:
                 run = road.scrapy(plan, tree, seconds=arguments.seconds, links="extractor")
-            rows.append(
-                {
-                    "crawler": name,
-                    "pages/s": round(run.pages_s, 1),
-                    "share of budgets": round(run.pages_s / run.allowed_s, 3),
-                    "cpu ms": round(1000 * run.page_s, 2),
-                    "postgres ms": run.row.get("postgres ms"),
-                    **{key: run.row[key] for key in ("violations", "address violations", "least gap", "hosts")},
-                }
-            )
+        except BenchError as error:
+            failures.append(f"{name} on the road: {error}")
+            continue
+        rows.append(
+            {
+                "crawler": name,
+                "pages/s": round(run.pages_s, 1),
+                "share of budgets": round(run.pages_s / run.allowed_s, 3),
+                "cpu ms": round(1000 * run.page_s, 2),
+                "postgres ms": run.row.get("postgres ms"),
+                **{key: run.row[key] for key in ("violations", "address violations", "least gap", "hosts")},
+            }
+        )
     return rows
 
 
