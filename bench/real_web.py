@@ -25,7 +25,7 @@ from bench.tree import START, Tree
 MEDIAN_BYTES, SIGMA = 139_000, 1.247
 LEAST_BYTES, MOST_BYTES = 3_000, 2 * 1024 * 1024 - 4_096  # below everybody's cap, with its host's name in it
 LINKS_MEDIAN, LINKS_SIGMA, LINKS_BY_SIZE = 110, 0.93, 0.26
-OUTWARD = 0.14  # of all links
+OUTWARD, SHARING = 0.14, 0.7  # of all links; of those
 MAIN_MEDIAN_BYTES, MAIN_SIGMA = 5_200, 1.05
 SCRIPTS, STYLES, DRAWINGS = 0.36, 0.08, 0.08  # of all octets
 DEPTH, DEPTH_SPREAD, DEPTH_MOST = 20, 5, 56
@@ -143,10 +143,11 @@ class _Site:
         return menu + children + found, [self._outward(number) for _ in range(outward)]
 
     def _outward(self, number: int) -> str:
-        """Half of them buttons to share the page, the rest sites that it names."""
-        if self.rng.random() < 0.5:
-            return f"{self.rng.choice(self.social)}?share={self.names[number]}&amp;by={self.rng.randrange(4)}"
-        return f"https://www.{_word(self.rng)}{self.rng.randrange(10_000)}.example/{_word(self.rng)}/{_word(self.rng)}"
+        """A button to share the page, most of them, or a site that it names. No two hosts have the same."""
+        own = HOST.decode()
+        if self.rng.random() < SHARING:
+            return f"{self.rng.choice(self.social)}?share={own}/{self.names[number]}&amp;by={self.rng.randrange(4)}"
+        return f"https://www.{_word(self.rng)}{self.rng.randrange(10_000)}.example/{_word(self.rng)}?by={own}"
 
     def _social(self) -> str:
         return "".join(f'<a href="{each}" rel="noopener"><i class="icon"></i></a>' for each in self.social)

@@ -59,7 +59,7 @@ def note(tx: Connection, rows: Sequence[Suppression]) -> None:
 
 
 def of_url(tx: Connection, key: bytes, *, host: str | None = None) -> list[Mapping[str, Any]]:
-    """Refusals of a URL; host: its own, for the rows that count links to it from other hosts, too."""
+    """Refusals of a URL; host: its own, for the rows of links out of scope to it, too."""
     least = b"" if host is None else _of_host(host)
     values = {"key": key, "least": least, "most": least and least + b"\xff" * HALF_BYTES, "n": PAIRS_SHOWN}
     return [dict(row) for row in tx.execute(_sql["of_url"], values).mappings()]

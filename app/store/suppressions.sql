@@ -1,16 +1,13 @@
 -- note: links that were not admitted; in key order, so that two settles cannot deadlock
--- last_at is true to the minute: a row that is counted at every page changes in place, and no index grows.
 INSERT INTO suppressions (crawl_id, key, reason, url, detail, found_on, count)
 SELECT r.crawl_id, decode(r.key, 'hex'), r.reason, r.url, r.detail, r.found_on, coalesce(r.count, 1)
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     crawl_id bigint, key text, reason text, url text, detail text, found_on text, count bigint)
 ORDER BY r.crawl_id, r.key, r.reason
 ON CONFLICT (crawl_id, key, reason) DO UPDATE
-SET last_at = CASE WHEN suppressions.last_at < clock_timestamp() - interval '1 minute'
-                   THEN clock_timestamp() ELSE suppressions.last_at END,
-    count = suppressions.count + excluded.count
+SET last_at = clock_timestamp(), count = suppressions.count + excluded.count
 
--- of_url: refusals of a URL, and rows that count links out of scope to its host, the n that count most
+-- of_url: refusals of a URL, and those of links out of scope to its host, n at most
 SELECT s.*, c.name AS crawl
 FROM suppressions AS s JOIN crawls AS c ON c.id = s.crawl_id
 WHERE s.key = :key
