@@ -6,6 +6,7 @@
     ├── ServiceError          a service of ours cannot serve: Postgres, broker, disk (exit 1)
     │   ├── Deadlock          Postgres undid a transaction for another's sake: a deadlock, or what it had read changed
     │   ├── OtherSchema       the database's schema is not this Tiptoe's: older, newer, or none yet
+    │   ├── TookTooLong       a page of the dashboard or a command was stopped at its deadline
     │   ├── NotSent           a request was not sent, for want of a socket or a name server of ours
     │   ├── ArchiveStopped    the archive cannot be written: full, or out of reach
     │   └── SegmentElsewhere  a segment is on another node's disk, and may be open there
@@ -59,6 +60,10 @@ class Deadlock(ServiceError):
 
 class OtherSchema(ServiceError):
     """The database's schema is not this Tiptoe's: older, newer, or none yet."""
+
+
+class TookTooLong(ServiceError):
+    """A page of the dashboard or a command took longer than a person waits for it, and was stopped."""
 
 
 class NotSent(ServiceError):

@@ -309,7 +309,7 @@ def _taken(plugin: Plugin, before: Sequence[Plugin]) -> str | None:
     return None
 
 
-def _answered(module: ModuleType) -> list[str]:
+def _answered(module: object) -> list[str]:
     """Names of the hooks that a module answers."""
     return sorted(name for name, value in vars(module).items() if hasattr(value, f"{NAME}_impl"))
 

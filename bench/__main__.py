@@ -13,6 +13,7 @@ from bench import (
     growth,
     memory,
     polite,
+    real,
     road,
     scale,
     search,
@@ -29,6 +30,7 @@ BENCHES: dict[str, Callable[[argparse.Namespace], None]] = {
     "fleet": fleet.main,
     "slow": slow.main,
     "road": road.main,
+    "real": real.main,
     "shared": shared_address.main,
     "memory": memory.main,
     "scale": scale.main,
@@ -48,7 +50,16 @@ def _numbers(value: str) -> int | tuple[int, ...]:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(BENCHES)}; D: {' '.join(DEFAULT)}")
-    web = parser.add_argument_group("the web (crawl, memory, polite, fleet)")
+    _of_the_web(parser.add_argument_group("the web (crawl, real, memory, polite, fleet)"))
+    _of_the_run(parser.add_argument_group("the run"))
+    _of_the_frontier(parser.add_argument_group("the frontier (scale, viewers)"))
+    arguments = parser.parse_args()
+    if unknown := [name for name in arguments.names if name not in BENCHES]:
+        parser.error(f"no benchmark named {unknown[0]}; there are {', '.join(BENCHES)}")
+    return arguments
+
+
+def _of_the_web(web: argparse._ArgumentGroup) -> None:
     web.add_argument(
         "--tree",
         type=Path,
@@ -57,13 +68,19 @@ def _arguments() -> argparse.Namespace:
     web.add_argument(
         "--hosts",
         type=_numbers,
-        help="D: crawl 100, memory 92, polite and fleet 200, road 2000; scale 2000,20000",
+        help="D: crawl 100, real 16, memory 92, polite and fleet 200, road 2000; scale 2000,20000",
     )
-    web.add_argument("--pages", type=int, help="pages per host, 0: the whole tree; D: crawl 160, memory and polite 0")
+    web.add_argument(
+        "--pages", type=int, help="per host, 0: the whole tree; D: crawl 160, real 40, memory and polite 0"
+    )
     web.add_argument("--port", type=int, default=8099)
-    run = parser.add_argument_group("the run")
-    run.add_argument("--only", help=f"crawl: of {','.join(crawl.CRAWLERS)}; D: the first five")
-    run.add_argument("--rounds", type=int, default=2, help="crawl: times each crawler runs, interleaved; D: 2")
+
+
+def _of_the_run(run: argparse._ArgumentGroup) -> None:
+    run.add_argument(
+        "--only", help=f"crawl: of {','.join(crawl.CRAWLERS)}; D: the first five; real: of {','.join(real.CRAWLERS)}"
+    )
+    run.add_argument("--rounds", type=int, help="crawl, real: times each crawler runs, interleaved; D: 2, real 1")
     run.add_argument(
         "--scrapy",
         action="append",
@@ -86,11 +103,13 @@ def _arguments() -> argparse.Namespace:
         "--seconds",
         type=int,
         default=60,
-        help="polite, fleet, slow, road: length of the run; viewers: of each third; D: 60",
+        help="polite, fleet, slow, road, real: length of the run; viewers: of each third; D: 60",
     )
     run.add_argument("--scenes", help=f"shared: of {','.join(shared_address.SCENES)} and their like; D: all")
     run.add_argument("--threads", type=_numbers, default=64, help="road: of a process, one run each; D: 64")
     run.add_argument("--no-scrapy", action="store_true", help="road: without Scrapy beside it")
+    run.add_argument("--sample", type=Path, help="real: folder of real pages; D: ../shared/pages, where it is")
+    run.add_argument("--quote", action="store_true", help="real: write bench/figures.json and docs/screens/reading.svg")
     run.add_argument("--near", action="store_true", help="road: the same hosts without distance, first")
     run.add_argument("--processes", type=int, default=3, help="fleet: worker processes; D: 3")
     run.add_argument(
@@ -98,11 +117,6 @@ def _arguments() -> argparse.Namespace:
         default="100000,1000000",
         help="claim: URLs in the frontier; add 10000000 for the whole test; search: pages",
     )
-    _of_the_frontier(parser.add_argument_group("the frontier (scale, viewers)"))
-    arguments = parser.parse_args()
-    if unknown := [name for name in arguments.names if name not in BENCHES]:
-        parser.error(f"no benchmark named {unknown[0]}; there are {', '.join(BENCHES)}")
-    return arguments
 
 
 def _of_the_frontier(frontier: argparse._ArgumentGroup) -> None:

@@ -4,9 +4,11 @@ No robots.txt, no pauses, nothing kept, one host after the other: a ceiling for 
 machine, not a crawler. As a script (`python bare.py URL…`) it is one of the two processes.
 """
 
+import os
 import sys
 import tempfile
 from collections import deque
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urldefrag, urljoin, urlsplit
@@ -39,15 +41,18 @@ def crawl_host(session: requests.Session, seed: str) -> None:
                 todo.append(link)
 
 
-def run(seeds: list[str], timeout_s: float) -> None:
-    """Two processes, the hosts dealt between them. Raises BenchError."""
+def run(seeds: list[str], timeout_s: float, *, env: Mapping[str, str] | None = None) -> None:
+    """Two processes, the hosts dealt between them; env: beside ours. Raises BenchError."""
     from bench.children import group, tail, wait
     from bench.report import BenchError
 
     with tempfile.TemporaryDirectory(prefix="tiptoe-bench-") as folder, ExitStack() as stack:
         logs = [Path(folder) / f"bare-{n}.log" for n in range(2)]
         children = [
-            stack.enter_context(group([sys.executable, __file__, *seeds[n::2]], log=log)) for n, log in enumerate(logs)
+            stack.enter_context(
+                group([sys.executable, __file__, *seeds[n::2]], log=log, env={**os.environ, **(env or {})})
+            )
+            for n, log in enumerate(logs)
         ]
         wait(children, timeout_s)
         for child, log in zip(children, logs, strict=True):
@@ -58,5 +63,6 @@ def run(seeds: list[str], timeout_s: float) -> None:
 if __name__ == "__main__":
     with requests.Session() as shared:
         shared.trust_env = False
+        shared.verify = os.environ.get("SSL_CERT_FILE") or True
         for start in sys.argv[1:]:
             crawl_host(shared, start)

@@ -47,7 +47,7 @@ def main(arguments: argparse.Namespace) -> None:
     costs: dict[str, list[float]] = defaultdict(list)
     failures: dict[str, str] = {}
     with serve(tree, hosts=arguments.hosts or 100, port=arguments.port) as web:
-        for number in range(arguments.rounds):
+        for number in range(arguments.rounds or 2):
             for name in names if number % 2 == 0 else reversed(names):
                 if name in failures:
                     continue

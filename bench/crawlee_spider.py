@@ -40,7 +40,7 @@ async def crawl(settings: dict[str, Any], seeds: list[str]) -> None:
     concurrency = settings["concurrency"]
     crawler = ParselCrawler(
         request_manager=await RequestQueue.open(name=settings["queue"]),
-        http_client=CLIENTS[settings["http_client"]](),
+        http_client=CLIENTS[settings["http_client"]](verify=settings.get("verify", True)),
         respect_robots_txt_file=True,
         use_session_pool=False,
         retry_on_blocked=False,

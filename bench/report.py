@@ -5,12 +5,15 @@ import os
 import platform
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
+FIGURES = ROOT / "bench" / "figures.json"
 Cell = str | int | float | None
 
 
@@ -68,3 +71,24 @@ def save(name: str, result: Mapping[str, object]) -> None:
     with path.open("a") as file:
         file.write(json.dumps({**line, **result}) + "\n")
     print(f"  -> {path.relative_to(ROOT)}", flush=True)
+
+
+def quote(name: str, figures: Mapping[str, str]) -> None:
+    """Write the figures that the docs may quote of this bench into bench/figures.json, as they are to be written."""
+    known = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
+    known[name] = {
+        "command": " ".join(["python -m bench", *sys.argv[1:]]),
+        "machine": f"{os.cpu_count()} cores, {_processor()}, Python {platform.python_version()}",
+        "date": datetime.now(UTC).date().isoformat(),
+        "commit": _commit(),
+        "figures": dict(figures),
+    }
+    FIGURES.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n")
+    print(f"  -> {FIGURES.relative_to(ROOT)}", flush=True)
+
+
+def _processor() -> str:
+    with suppress(OSError, StopIteration):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line for line in lines if line.startswith("model name")).partition(": ")[2]
+    return platform.machine()

@@ -138,12 +138,14 @@ def crawl(plan: Plan, tree: Tree, *, seconds: int, env: dict[str, str]) -> Run:
         row = {
             **_row(plan, log, begin, end, sizes),
             "cpu ms": cost.ms(cost.crawler_cpu),
+            "postgres ms": cost.ms(cost.cpu.get("postgres", 0.0)),
             "origin cores": round(origin_cores, 3),
             "bench cores": round(bench_cores, 3),
             "other cores": round(max(busy_cores - ours_cores, 0.0), 3),
         }
         table("per page, everything counted", [cost.per_page()])
         table("CPU by process", cost.cpu_rows())
+        table("SQL statements", cost.statement_rows())
         return Run(
             row=row,
             pages_s=_pages_s(log, begin, end),
@@ -157,8 +159,9 @@ class _Enough(Exception):
     """Scrapy has had its time. It would first send what stands in its slots, for a minute."""
 
 
-def scrapy(plan: Plan, tree: Tree, *, seconds: int) -> Run:
-    """One crawl with two Scrapy processes, as long and with the same delays. Raises BenchError."""
+def scrapy(plan: Plan, tree: Tree, *, seconds: int, links: str = "xpath") -> Run:
+    """One crawl with two Scrapy processes, as long and with the same delays; links: as in `scrapy_run`. Raises
+    BenchError."""
     sizes, logs = Sizes(words=(b"scrapy_spider.py",)), []
     with _laid(plan, tree) as (web, names), cpu.Watch() as watch:
 
@@ -171,7 +174,7 @@ def scrapy(plan: Plan, tree: Tree, *, seconds: int) -> Run:
 
         with suppress(_Enough):
             env = _named(web, names)
-            scrapy_run.run(web.seeds, seconds + 120.0, links="xpath", overrides=SCRAPY, env=env, tick=tick)
+            scrapy_run.run(web.seeds, seconds + 120.0, links=links, overrides=SCRAPY, env=env, tick=tick)
         log = logs[0] if logs else web.log()
     begin, end = _steady(plan, log)
     pages = sum(each.is_page for each in log.requests if begin <= each.arrived <= end)

@@ -1,4 +1,4 @@
-"""The origin of a road, a process of its own: `python -m bench.road_origin FOLDER`. Standard library only.
+"""The origin of a road, a process of its own: `python -m bench.road_origin FOLDER`. Standard library, and what packs.
 
 Every site is as far away as FOLDER/sites.json says: a TLS handshake takes its time (the ServerHello is held back), an
 answer takes its time, and a server may close after each answer. Over plain HTTP the first answer of a connection takes
@@ -7,9 +7,12 @@ the handshake's time as well, since a loopback connection cannot be made slowly.
 FOLDER/log.jsonl is the truth that a judge reads: connections accepted, handshakes ended and requests arrived, in
 monotonic seconds, which all processes of a machine share. `late` lines say how late the origin itself was. It runs
 ahead of all that shares its cores, in real time where that is allowed, so that its clock can be trusted.
+
+A file pages/HOST/NAME is that host's own, pages/NAME everybody's.
 """
 
 import asyncio
+import gzip
 import itertools
 import json
 import os
@@ -32,6 +35,8 @@ HEAD_BYTES_MOST = 64 * 1024
 TRIES = 20
 FLUSH_S = 0.1
 PULSE_S = 0.02
+_HOST = ("Host", "host")
+_ACCEPT = ("Accept-Encoding", "accept-encoding")
 
 
 class Origin:
@@ -43,7 +48,8 @@ class Origin:
         self.most_s: float = spec["most_s"]
         self.keep_s: float = spec["keep_s"]
         self.robots = spec["robots"].encode()
-        self.pages = {file.name: file.read_bytes() for file in (folder / "pages").iterdir()}
+        root = folder / "pages"
+        self.pages = {str(file.relative_to(root)): file.read_bytes() for file in root.rglob("*") if file.is_file()}
         self.rng = random.Random(spec["seed"])
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(spec["certificate"])
@@ -107,7 +113,8 @@ class Origin:
         """Status, content type and body."""
         if path == "/robots.txt":
             return 200, b"text/plain", self.robots
-        page = self.pages.get(path.removeprefix("/") or "index.html")
+        name = path.removeprefix("/") or "index.html"
+        page = self.pages.get(f"{site.name}/{name}") or self.pages.get(name)
         if page is None:
             return 404, b"text/plain", b"no such page\n"
         return 200, b"text/html", page.replace(HOST, site.name.encode())
@@ -211,7 +218,7 @@ class Talk(asyncio.Protocol):
         head, _, self.head = self.head.partition(b"\r\n\r\n")
         first, *fields = head.decode("latin-1").split("\r\n")
         path = first.split(" ")[1]
-        name = next((value.strip() for key, _, value in (each.partition(":") for each in fields) if key == "Host"), "")
+        name = next((value.strip() for key, _, value in (each.partition(":") for each in fields) if key in _HOST), "")
         site = self.site(name.partition(":")[0])
         self.request = {
             "what": "request",
@@ -226,9 +233,10 @@ class Talk(asyncio.Protocol):
         if site is None:
             self.transport.close()
         elif not site.silent:
-            self.answer_later(site, path)
+            accepted = next((value for key, _, value in (f.partition(":") for f in fields) if key in _ACCEPT), "")
+            self.answer_later(site, path, coding_of(site, accepted))
 
-    def answer_later(self, site: Site, path: str) -> None:
+    def answer_later(self, site: Site, path: str, coding: str) -> None:
         """After the time that it takes; a plain connection's first answer takes its handshake's as well."""
         assert self.request is not None
         takes_s = self.origin.takes_s(site.answer_s, site.spread)
@@ -236,9 +244,9 @@ class Talk(asyncio.Protocol):
             self.is_shaken = True
             takes_s += self.origin.takes_s(site.handshake_s, site.spread)
         self.request["imposed_s"] = takes_s
-        self.start_timer(takes_s, self.answer, site, path)
+        self.start_timer(takes_s, self.answer, site, path, coding)
 
-    def answer(self, site: Site, path: str) -> None:
+    def answer(self, site: Site, path: str, coding: str) -> None:
         """The end is noted just before the answer is handed over, so never after the client can have had it."""
         if self.transport.is_closing():
             return
@@ -246,6 +254,9 @@ class Talk(asyncio.Protocol):
         assert request is not None
         status, kind, body = self.origin.document(site, path)
         close = b"Connection: close\r\n" if site.closes == "told" else b""
+        if coding and kind == b"text/html":
+            body = packed(body, coding)
+            close += b"Content-Encoding: %b\r\n" % coding.encode()
         head = b"HTTP/1.1 %d x\r\nContent-Type: %b\r\nContent-Length: %d\r\n%b\r\n" % (status, kind, len(body), close)
         self.origin.note(**request, end=time.monotonic(), status=status)
         if self.tls is None:
@@ -278,6 +289,25 @@ class Talk(asyncio.Protocol):
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
+
+
+def coding_of(site: Site, accepted: str) -> str:
+    """The site's own if the client accepts it, else gzip if it accepts that. "": none."""
+    names = {each.partition(";")[0].strip() for each in accepted.split(",")}
+    return next((each for each in (site.coding, "gzip" if site.coding else "") if each in names), "")
+
+
+def packed(body: bytes, coding: str) -> bytes:
+    """The body in a coding, as fast as that can be: what unpacking takes hardly depends on it."""
+    if coding == "br":
+        import brotli
+
+        return bytes(brotli.compress(body, quality=1))
+    if coding == "zstd":
+        from backports import zstd
+
+        return zstd.compress(body, 1)
+    return gzip.compress(body, 1)
 
 
 async def main(folder: Path) -> None:

@@ -12,7 +12,7 @@ class Site:
     handshake_s, answer_s   what each usually takes;   spread: as in bench.delays
     closes   "": it keeps connections; "told": it says so and closes after each answer; "untold": it closes without a
              word
-    silent   it accepts and never answers
+    silent   it accepts and never answers;   coding: of its pages, gzip, br or zstd, where the client accepts it
     """
 
     name: str
@@ -22,3 +22,4 @@ class Site:
     spread: float = 0.0
     closes: str = ""
     silent: bool = False
+    coding: str = ""

@@ -26,7 +26,7 @@ from bench.report import ROOT, BenchError
 from bench.road_site import HOST, Site
 from tests.authority import Authority
 
-NAMES = "*.road.test"  # of all sites that speak TLS: one certificate
+NAMES = "*.road.test"  # of all sites that speak TLS: one certificate, with the addresses of those without a name
 ROBOTS = "User-agent: *\nDisallow: /private/\n"
 KEEP_S = 60.0
 LINKS = 8
@@ -192,18 +192,20 @@ def road(
     seed: int = 0,
     keep_s: float = KEEP_S,
 ) -> Iterator[Road]:
-    """Serve the pages at every site. schemes: {name: http or https} of what is to be crawled; a name of it that is no
-    site has no server. Raises BenchError."""
+    """Serve the pages at every site, those of HOST/NAME at that one. schemes: {name: http or https} of what is to be
+    crawled; a name of it that is no site has no server. Raises BenchError."""
     folder = Path(tempfile.mkdtemp(prefix="tiptoe-bench-road-"))
     folder.chmod(0o711)
     try:
         (folder / "pages").mkdir()
         for name, body in pages:
+            (folder / "pages" / name).parent.mkdir(exist_ok=True)
             (folder / "pages" / name).write_bytes(body)
         authority = Authority(folder)
+        addressed = {site.address for site in sites if site.name == site.address and schemes.get(site.name) == "https"}
         spec = {
             "sites": [asdict(site) for site in sites],
-            "certificate": str(authority.issue(NAMES)),
+            "certificate": str(authority.issue(NAMES, *sorted(addressed))),
             "robots": ROBOTS,
             "most_s": Delays().most_s,
             "keep_s": keep_s,

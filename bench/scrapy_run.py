@@ -70,7 +70,7 @@ def run(
     env: Mapping[str, str] | None = None,
     tick: Callable[[], None] = lambda: None,
 ) -> None:
-    """Two processes to their end; links: how the spider finds them, xpath or extractor; env: beside ours. Raises
+    """Two processes to their end; links: how the spider finds them, xpath, css or extractor; env: beside ours. Raises
     BenchError."""
     whole = {**os.environ, **env} if env else None
     python = install()

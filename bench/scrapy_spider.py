@@ -1,8 +1,8 @@
-"""The spider: `scrapy_spider.py SETTINGS-JSON xpath|extractor URL…`, run by Scrapy's own python.
+"""The spider: `scrapy_spider.py SETTINGS-JSON xpath|css|extractor URL…`, run by Scrapy's own python.
 
 Follows a[href] on the seeds' hosts, html only, and keeps nothing. Both ways of finding links find the same pages:
-`xpath` joins what XPath yields once per page and target; `extractor` is Scrapy's LinkExtractor, which most spiders
-use and which is slower.
+`xpath` and `css` join what a selector yields once per page and target; `extractor` is Scrapy's LinkExtractor, which
+most spiders use and which is slower.
 """
 
 import json
@@ -24,6 +24,7 @@ class Pages(Spider):
 
     def __init__(self, seeds: list[str], links: str, **rest: Any) -> None:
         super().__init__(**rest)
+        self.css = links == "css"
         self.extractor = LinkExtractor(tags=("a",), attrs=("href",)) if links == "extractor" else None
         self.seeds = seeds
         self.hosts = {urlsplit(seed).netloc for seed in seeds}
@@ -41,7 +42,8 @@ class Pages(Spider):
         if self.extractor:
             links = {link.url for link in self.extractor.extract_links(response)}
         else:
-            links = {urldefrag(response.urljoin(href)).url for href in response.xpath("//a/@href").getall()}
+            found = response.css("a::attr(href)") if self.css else response.xpath("//a/@href")
+            links = {urldefrag(response.urljoin(href)).url for href in found.getall()}
         for link in sorted(links):
             if urlsplit(link).netloc in self.hosts:
                 yield Request(link)

@@ -123,7 +123,7 @@ def why(engine: Engine, settings: Settings, text: str) -> Explanation:
         return _no_url(engine, settings, text)
     with db.transaction(engine) as tx:
         every = {crawl.id: crawl for crawl in crawls.every(tx)}
-        refused = suppressions.of_url(tx, url.key)
+        refused = suppressions.of_url(tx, url.key, host=url.host)
         host = hosts.show(tx, url.host)
         known = [] if host is None else _known(tx, url, host, every)
         stored = [] if host is None else robots.of_host(tx, host["id"])

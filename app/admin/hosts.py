@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine
 
 from app.admin.robots_report import opt_out
-from app.admin.waiting import host_waits_for
+from app.admin.waiting import PaceRule, host_waits_for, pace_rule
 from app.config import Settings
 from app.errors import InputError
 from app.model import Origin, Url
@@ -32,12 +32,14 @@ Row = Mapping[str, Any]
 class HostPage:
     """Everything about one host. host: its row.   robots: by origin, the file as text.
 
-    domain: an operator's settings for its registrable domain.   address_budget: the budget that it shares at its
-    address. visits, fetches, events: the latest. Events are operators' actions: at, event, detail.
+    pace: the rule that holds it back.   domain: an operator's settings for its registrable domain
+    address_budget: the budget that it shares at its address.   visits, fetches, events: the latest. Events are
+    operators' actions: at, event, detail.
     """
 
     host: Row
     waits_for: str
+    pace: PaceRule
     domain: Row | None
     address_budget: Row | None
     robots: list[Row]
@@ -57,10 +59,12 @@ def show(engine: Engine, settings: Settings, name: str, *, latest: int = 10) -> 
         host = hosts.show(tx, name)
         if host is None:
             raise _unknown(name)
+        domain = domains.find(tx, host["domain"]) if host["domain"] else None
         return HostPage(
             host=host,
             waits_for=host_waits_for(host),
-            domain=domains.find(tx, host["domain"]) if host["domain"] else None,
+            pace=pace_rule(host, settings, domain_delay_s=domain["delay_override_s"] if domain else None),
+            domain=domain,
             address_budget=budgets.of_address(tx, str(host["address"])) if host["address"] else None,
             robots=[_copy(url, row, settings) for row in robots.of_host(tx, host["id"])],
             visits=visits.recent(tx, host_id=host["id"], n=latest),

@@ -1,15 +1,18 @@
-"""Describes what a host and a URL wait for, from their rows.
+"""Describes what a host and a URL wait for, and which rule sets a host's pace, from their rows.
 
 Pure: the caller reads the rows; their `now` is Postgres'.
 """
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from ipaddress import ip_address
 from shlex import quote
-from typing import Any
+from typing import Any, NamedTuple
 
+from app.config import Settings
 from app.model import Outcome
 from app.model.reasons import STANDING_BUDGETS, Cause, words
+from app.policy.host import registrable_domain
 from app.policy.lifecycle import HostState, UrlState
 from app.store.crawls import Crawl
 from app.store.fetches import UnsentRequests
@@ -23,6 +26,55 @@ def when(at: datetime, now: datetime) -> str:
     """Format a moment: `2026-01-31 12:00:00+00:00 (in 0:00:30)`."""
     away = timedelta(seconds=round(abs((at - now).total_seconds())))
     return f"{at.isoformat(' ', 'seconds')} ({f'in {away}' if at > now else f'{away} ago'})"
+
+
+class PaceRule(NamedTuple):
+    """The rule that holds a host's pace back most.   seconds: between two requests, at least;   rule: in words"""
+
+    seconds: float
+    rule: str
+
+
+def pace_rule(host: Row, settings: Settings, *, domain_delay_s: float | None = None) -> PaceRule:
+    """Find the rule: the longest of the delay of a host and the gaps of the budgets that it shares.
+
+    host            its name, delay_s, delay_override_s, robots_delay_s and address
+    domain_delay_s  an operator's, for its registrable domain
+    """
+    rules = [PaceRule(host["delay_s"], _delay_rule(host, settings, domain_delay_s))]
+    address, domain = host["address"], registrable_domain(host["name"])
+    if address is not None:
+        parsed = ip_address(str(address).partition("/")[0])
+        fronts = [(f"{network}", gap_s) for network, gap_s in settings.fronts if parsed in network]
+        name, gap_s = fronts[0] if fronts else (None, settings.address_gap_s)
+        of = f"the network {name} (TIPTOE_FRONT_GAPS_S)" if name else "its address (TIPTOE_ADDRESS_GAP_S)"
+        rules.append(PaceRule(gap_s, f"the gap of {of}"))
+    if domain is not None:
+        rules.append(PaceRule(settings.domain_gap_s, "the gap of its domain (TIPTOE_DOMAIN_GAP_S)"))
+    if settings.requests_per_s_max:
+        ceiling = f"the fleet's ceiling of {settings.requests_per_s_max:g} requests a second"
+        rules.append(PaceRule(1 / settings.requests_per_s_max, f"{ceiling} (TIPTOE_REQUESTS_PER_S_MAX)"))
+    return max(rules, key=lambda each: each.seconds)
+
+
+def _delay_rule(host: Row, settings: Settings, domain_delay_s: float | None) -> str:
+    """The reason of the delay in force: the rule of its base, or what made it longer."""
+    robots_s, most_s = host["robots_delay_s"], settings.crawl_delay_max_s
+    if host["delay_override_s"] is not None:
+        base_s, rule = host["delay_override_s"], "an operator's delay for it"
+    elif domain_delay_s is not None:
+        base_s, rule = domain_delay_s, "an operator's delay for its domain"
+    elif robots_s is not None:
+        capped = ", capped by TIPTOE_CRAWL_DELAY_MAX_S" if robots_s > most_s else ""
+        base_s, rule = min(robots_s, most_s), f"the Crawl-delay of its robots.txt{capped}"
+    else:
+        base_s, rule = settings.default_delay_s, "the usual delay (TIPTOE_DEFAULT_DELAY_S, --delay)"
+    least_s = settings.delay_override_s
+    if least_s is not None and host["delay_s"] <= least_s and base_s < least_s:
+        return "the least delay of every host (TIPTOE_DELAY_OVERRIDE_S)"
+    if host["delay_s"] > base_s:
+        return f"{rule} of {base_s:g} s, made longer by how it answers"
+    return rule
 
 
 def unsent_lately(unsent: UnsentRequests, now: datetime) -> str | None:

@@ -4,6 +4,7 @@ A command that may create a home or a crawl may also create a schema; only `craw
 upgrade one. Every other command names the version that it found and the one that it wants.
 """
 
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from enum import IntEnum
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from app.config import Settings
+
+
+_GRACE_S = 1.0  # Postgres' own end of a statement is the better one: its session is left as it was
 
 
 class May(IntEnum):
@@ -51,6 +55,24 @@ def open_database(may: May = May.READ, *, makes_home: bool = False) -> "Iterator
         shares.callback(engine.dispose)
         check_schema(engine, url, may, is_ours=is_ours)
         yield settings.model_copy(update={"database_url": url}), engine
+
+
+@contextmanager
+def answered_within(seconds: float, what: str, remedy: str) -> Iterator[None]:
+    """Stop the block, in Postgres and in this process, after so long. Raises TookTooLong.   In the main thread"""
+    from app.store.deadline import took_too_long, within
+
+    def stop(*_: object) -> None:
+        raise took_too_long(seconds, what, remedy)
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE_S)
+    try:
+        with within(seconds, what=what, remedy=remedy):
+            yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def check_schema(

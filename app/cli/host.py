@@ -74,6 +74,7 @@ def show(name: Name, as_json: AsJson = False) -> None:
         show_json(page)
         return
     answer(f"{page.host['name']} waits for {retyped(page.waits_for)}")
+    facts([("pace", f"{page.pace.seconds:g} s between two requests, at least: {page.pace.rule}")])
     facts((key.replace("_", " "), _told(key, page.host[key])) for key in _SHOWN)
     if page.domain:
         heading(f"all of {page.domain['name']}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from app.cli import screenshot
-from app.cli.database import May, open_database
+from app.cli.database import May, answered_within, open_database
 from app.cli.gather import gather
 from app.cli.options import Content, PageContent
 from app.cli.ordered import ordered
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Pages in the archive: list, show and compare them; get one page now.")
 _SHOWN = 20  # captures
+_DIFF_S = 60.0  # of two captures, which a site wrote
 
 Url = Annotated[
     str, typer.Argument(metavar="URL", help="In full, e.g. https://example.org/page; quote it for the shell.")
@@ -237,7 +238,8 @@ def diff(
     """Show what changed in the main text of a page between two captures, passage by passage."""
     from app.admin import captures
 
-    with open_database() as (settings, engine):
+    remedy = "name two captures with --old and --new, or try again when Postgres has less to do"
+    with open_database() as (settings, engine), answered_within(_DIFF_S, "tiptoe page diff", remedy):
         found = captures.compare(engine, settings, url, crawl=crawl, old=old, new=new, plain=plain)
     if as_json:
         changes = [{"kind": each.kind, "text": each.text, "marked": each.marked} for each in found.changes]

@@ -27,5 +27,5 @@ def plugins(as_json: AsJson = False) -> None:
     words = ("hooks", "reads", "columns")
     rows_table(
         ("name", "of", "version", "state", *words, "problem"),
-        [{**row, **{name: ", ".join(map(str, row[name] or ())) for name in words}} for row in rows],  # type: ignore[call-overload]  # a list
+        [{**row, **{name: ", ".join(map(str, row[name] or ())) for name in words}} for row in rows],
     )

@@ -23,7 +23,7 @@ import structlog
 from app.errors import TiptoeError
 from app.metrics import process
 from app.metrics.counts import Counts
-from app.runtime.slow_clients import SlowClients
+from app.runtime.slow_clients import SlowClients, has_unread
 from app.store import fleet
 
 _log = structlog.get_logger()
@@ -94,12 +94,12 @@ class _PageServer(ThreadingMixIn, WSGIServer):
         super().__init__(*given)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        self.clients.wait(request, client_address[0], time.monotonic(), self.clients.head_s)
+        self.clients.wait(request, client_address[0], time.monotonic())
         super().process_request(request, client_address)
 
     def service_actions(self) -> None:
         """Close slow clients, after each connection and twice a second."""
-        for each in self.clients.due(time.monotonic()):
+        for each in self.clients.due(time.monotonic(), lambda each: has_unread(each.fileno())):
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)  # its thread reads the end, and closes it
 

@@ -1,14 +1,21 @@
 """Chooses the connections that a server closes while it waits for clients: late ones, and the oldest beyond a number.
 
 A client that sends half a request, or reads no answer, costs a descriptor and sometimes a thread, and nobody knows it
-yet. So at most `most` are waited for. Beyond that the address with the most of them loses its oldest: a single address
-that opens hundreds takes no place from others. A server that refuses beyond a number would refuse everybody.
+yet. So at most `most` are waited for, of each kind of wait. Beyond that the address with the most of them loses its
+oldest: a single address that opens hundreds takes no place from others. A server that refuses beyond a number would
+refuse everybody.
+
+A request that has arrived and was not read yet is never lost to such a choice: the server has not looked at it.
 """
 
-from collections import defaultdict, deque
-from collections.abc import Hashable, Sequence
+import select
+from collections import defaultdict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from enum import StrEnum
 from heapq import heapify, heapreplace
-from typing import Final, Generic, NamedTuple, TypeVar
+from operator import itemgetter
+from typing import Final, Generic, TypeVar
 
 WAITING_MOST: Final = 64
 CROWD_TIMES: Final = 4
@@ -19,10 +26,21 @@ BODY_S: Final = 30.0  # of a form of 1 MB, over a slow line; and of an answer th
 _Connection = TypeVar("_Connection", bound=Hashable)
 
 
-class _Wait(NamedTuple):
+class WaitsFor(StrEnum):
+    """The act of its client that a server waits for."""
+
+    HEAD = "head"
+    BODY = "body"
+    ANSWER = "answer"  # to be read
+    NEXT = "next"  # request, of a connection that is kept alive
+
+
+@dataclass(slots=True)
+class _Wait:
     peer: str
     since: float
     until: float
+    is_begun: bool
 
 
 class SlowClients(Generic[_Connection]):
@@ -32,45 +50,79 @@ class SlowClients(Generic[_Connection]):
     """
 
     def __init__(self, *, most: int = WAITING_MOST, head_s: float = HEAD_S, body_s: float = BODY_S) -> None:
-        self.head_s, self.body_s = head_s, body_s
         self._most = most
-        self._waits: dict[_Connection, _Wait] = {}  # the oldest first
+        self._seconds = {kind: body_s if kind in {WaitsFor.BODY, WaitsFor.ANSWER} else head_s for kind in WaitsFor}
+        self._waits: dict[WaitsFor, dict[_Connection, _Wait]] = {kind: {} for kind in WaitsFor}  # the oldest first
 
     @property
     def is_crowded(self) -> bool:
         """Whether they are so many that not even the young may stay, nor should the server's next look be awaited."""
-        return len(self._waits) > CROWD_TIMES * self._most
+        return any(len(waits) > CROWD_TIMES * self._most for waits in self._waits.values())
 
-    def wait(self, connection: _Connection, peer: str, now: float, seconds: float) -> None:
+    def wait(self, connection: _Connection, peer: str, now: float, waits_for: WaitsFor = WaitsFor.HEAD) -> None:
         """Wait for this one from now on, for so long at most."""
         self.forget(connection)
-        self._waits[connection] = _Wait(peer, now, now + seconds)
+        self._waits[waits_for][connection] = _Wait(peer, now, now + self._seconds[waits_for], is_begun=False)
+
+    def begin(self, connection: _Connection) -> None:
+        """Note that a part of what is waited for was read, which does not begin the time anew."""
+        for waits in self._waits.values():
+            if connection in waits:
+                waits[connection].is_begun = True
 
     def forget(self, connection: _Connection) -> bool:
         """Wait for it no longer: its request is whole, or it is closed. Returns whether it was waited for."""
-        return self._waits.pop(connection, None) is not None
+        return sum(waits.pop(connection, None) is not None for waits in self._waits.values()) > 0
 
-    def due(self, now: float) -> list[_Connection]:
-        """Those to close, which are forgotten: those that had their time, and those beyond the number."""
-        found = [each for each, wait in list(self._waits.items()) if wait.until <= now]
-        for each in found:
-            self.forget(each)
-        since = now if self.is_crowded else now - YOUNG_S
-        beyond = self._beyond([(each, wait) for each, wait in list(self._waits.items()) if wait.since <= since])
-        for each in beyond:
-            self.forget(each)
-        return [*found, *beyond]
+    def due(self, now: float, has_unread: Callable[[_Connection], bool] = lambda _: False) -> list[_Connection]:
+        """Those to close, which are forgotten: those that had their time, and those beyond the number.
 
-    def _beyond(self, waits: Sequence[tuple[_Connection, _Wait]]) -> list[_Connection]:
-        """The oldest of the address that has most of these, again and again until the rest of all is few enough."""
-        of_peer: dict[str, deque[tuple[int, _Connection]]] = defaultdict(deque)
-        for age, (each, wait) in enumerate(waits):
-            of_peer[wait.peer].append((age, each))
-        busiest = [(-len(of), of[0][0], peer) for peer, of in of_peer.items()]
-        heapify(busiest)
-        found = []
-        for _ in range(min(len(self._waits) - self._most, len(waits))):
-            of = of_peer[busiest[0][2]]
-            found.append(of.popleft()[1])
-            heapreplace(busiest, (-len(of), of[0][0] if of else 0, busiest[0][2]))
+        has_unread: whether octets of a connection have arrived and were not read. Such a one stays for this time.
+        """
+        found: list[_Connection] = []
+        for kind, waits in self._waits.items():
+            crowd = CROWD_TIMES * self._most
+            found += _close(waits, [each for each, wait in list(waits.items()) if wait.until <= now])
+            beyond = _beyond(waits, crowd if kind is WaitsFor.NEXT else self._most)
+            beyond = [each for each in beyond if each[1].since <= now - YOUNG_S]
+            if len(waits) - len(beyond) > crowd:  # to a step below it, so that not each that arrives makes this choice
+                beyond = _beyond(waits, crowd - self._most, begun_first=True)
+            found += _close(waits, [each for each, wait in beyond if wait.is_begun or not has_unread(each)])
         return found
+
+
+def has_unread(fileno: int) -> bool:
+    """Whether octets have arrived at a socket that nobody has read. Not of one that is closed (-1)."""
+    if fileno < 0:
+        return False
+    poll = select.poll()
+    poll.register(fileno, select.POLLIN)
+    return any(event & select.POLLIN for _, event in poll.poll(0))
+
+
+def _close(waits: dict[_Connection, _Wait], chosen: list[_Connection]) -> list[_Connection]:
+    return [each for each in chosen if waits.pop(each, None) is not None]
+
+
+def _beyond(
+    waits: dict[_Connection, _Wait], most: int, *, begun_first: bool = False
+) -> list[tuple[_Connection, _Wait]]:
+    """The oldest of the address that has most of these, again and again until the rest of all is few enough.
+
+    begun_first: those of which a part was read are before the others of their address
+    """
+    if len(waits) <= most:
+        return []
+    of_peer: dict[str, list[tuple[tuple[bool, int], _Connection, _Wait]]] = defaultdict(list)
+    for age, (each, wait) in enumerate(list(waits.items())):
+        of_peer[wait.peer].append(((begun_first and not wait.is_begun, age), each, wait))
+    for of in of_peer.values():
+        of.sort(key=itemgetter(0), reverse=True)
+    busiest = [(-len(of), of[-1][0], peer) for peer, of in of_peer.items()]
+    heapify(busiest)
+    found = []
+    for _ in range(len(waits) - most):
+        of = of_peer[busiest[0][2]]
+        found.append(of.pop()[1:])
+        heapreplace(busiest, (-len(of), of[-1][0] if of else (False, 0), busiest[0][2]))
+    return found

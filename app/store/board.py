@@ -33,6 +33,7 @@ class CrawlLine(NamedTuple):
     max_seconds: float | None
     keep_fresh: bool
     archive: bool
+    search: bool
     active_since: datetime
     finished_at: datetime | None
     now: datetime
@@ -124,6 +125,11 @@ def names_by_contact(
 def hosts(tx: Connection, *, names: Sequence[str], waits_for: str | None) -> list[Row]:
     """These hosts, in no order.   waits_for: the beginning of what they wait for"""
     return _rows(db.run(tx, _sql["hosts"], {"names": list(names), "waits_for": waits_for}))
+
+
+def domain_delays(tx: Connection, names: Sequence[str]) -> dict[str, float]:
+    """Operators' delays for these registrable domains, by name."""
+    return {row.name: row.delay_override_s for row in db.run(tx, _sql["domain_delays"], {"names": list(names)})}
 
 
 def traps(tx: Connection, *, after: tuple[int, int, str], n: int) -> list[Row]:

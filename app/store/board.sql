@@ -1,6 +1,6 @@
 -- crawls: crawls for the overview: active ones, then paused ones, then the newest
 SELECT id, name, state, ended_because, ended_detail, round, max_pages, max_bytes, max_seconds, keep_fresh, archive,
-       active_since, finished_at,
+       search, active_since, finished_at,
        clock_timestamp() AS now,
        CAST(extract(epoch FROM clock_timestamp() - active_since) AS double precision) AS active_s
 FROM crawls
@@ -9,7 +9,7 @@ LIMIT :n
 
 -- crawl: one crawl, as on the overview
 SELECT id, name, state, ended_because, ended_detail, round, max_pages, max_bytes, max_seconds, keep_fresh, archive,
-       active_since, finished_at,
+       search, active_since, finished_at,
        clock_timestamp() AS now,
        CAST(extract(epoch FROM clock_timestamp() - active_since) AS double precision) AS active_s
 FROM crawls
@@ -241,9 +241,15 @@ LIMIT :n
 
 -- hosts: these hosts, with what each waits for; those alone that wait for this
 SELECT host, state, waits_for, next_fetch_at, delay_s, delay_override_s, robots_delay_s, adaptive_level, blocked_until,
-       resting_because, resting_detail, last_contact_at, queue, unfetched, failures, clock_timestamp() AS now
+       resting_because, resting_detail, last_contact_at, queue, unfetched, failures, address,
+       clock_timestamp() AS now
 FROM v_host_status
 WHERE host = ANY(CAST(:names AS text[])) AND (CAST(:waits_for AS text) IS NULL OR starts_with(waits_for, :waits_for))
+
+-- domain_delays: operators' delays for these registrable domains
+SELECT name, delay_override_s
+FROM domains
+WHERE name = ANY(CAST(:names AS text[])) AND delay_override_s IS NOT NULL
 
 -- traps: patterns of URLs that were refused as traps, in the next n patterns after a place; and the last place
 SELECT h.name AS host, c.name AS crawl, p.*

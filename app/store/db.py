@@ -22,7 +22,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.errors import Deadlock, InputError, ServiceError, TiptoeError, Unwritable
-from app.store import border
+from app.store import border, deadline
 from app.store.border import RowsParam as RowsParam
 from app.store.border import rows_param as rows_param
 from app.store.rows import Rows
@@ -80,6 +80,7 @@ _ROLES = {
 _UTC = frozenset({"UTC", "Etc/UTC", "GMT"})  # a package takes the machine's zone
 # https://www.postgresql.org/docs/current/errcodes-appendix.html
 READ_ONLY = "25006"  # read_only_sql_transaction
+_CANCELED = "57014"  # query_canceled
 _UNDONE = frozenset({"40P01", "40001"})  # deadlock_detected, serialization_failure: a repeat may succeed
 _VALUES = frozenset({"22", "23", "54"})  # classes: the values to write are at fault, or too large for jsonb or an index
 _PRIVILEGE = "42501"  # insufficient_privilege
@@ -135,6 +136,7 @@ def run(tx: Connection, query: TextClause, where: Mapping[str, Any] = _NOTHING) 
     SQLAlchemy rebuilds its column metadata for every result: a quarter of the CPU of a visit. Raises psycopg.Error,
     which `transaction` translates like SQLAlchemy's.
     """
+    deadline.tell(tx.connection)
     cursor = tx.connection.cursor(row_factory=namedtuple_row)
     cursor.execute(driven(query), where)
     return Rows(cursor)
@@ -142,6 +144,7 @@ def run(tx: Connection, query: TextClause, where: Mapping[str, Any] = _NOTHING) 
 
 def tuples(tx: Connection, query: TextClause, where: Mapping[str, Any]) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Run a query for many rows: its column names, and its rows as plain tuples, which cost half of named ones."""
+    deadline.tell(tx.connection)
     cursor = tx.connection.cursor()
     cursor.execute(driven(query), where)
     rows: list[tuple[Any, ...]] = cursor.fetchall()  # type: ignore[assignment]  # psycopg makes a list
@@ -195,6 +198,7 @@ def connect(url: str, *, pool_size: int = 16, session_name: str = "tiptoe", may_
         raise InputError("TIPTOE_DATABASE_URL", f"has an unknown parameter; remove it: {error}") from error
     event.listen(engine, "connect", lambda connection, _record: border.guard(connection))
     event.listen(engine, "connect", _check_pinned if parsed.query.get(POOLER) else _pin)
+    event.listen(engine, "before_cursor_execute", lambda _, cursor, *_rest: deadline.tell(cursor.connection))
     return engine
 
 
@@ -299,7 +303,7 @@ def transaction(engine: Engine, *, by_statement: bool = False) -> Iterator[Conne
     """A short transaction, committed at the end.
 
     Raises ServiceError when Postgres is out of reach or refuses to serve, Deadlock when it undid it for another's sake,
-    Unwritable when it refuses the values.
+    Unwritable when it refuses the values, TookTooLong at the deadline of a page or command.
 
     by_statement: each statement commits by itself, inside Postgres: a row that many wait for is not locked for a round
     trip, nor until a busy process sends COMMIT.
@@ -312,10 +316,15 @@ def transaction(engine: Engine, *, by_statement: bool = False) -> Iterator[Conne
             if by_statement:
                 connection = connection.execution_options(isolation_level="AUTOCOMMIT")
             with connection.begin():
+                deadline.tell(connection.connection, begins=True)
                 yield connection
     except (DBAPIError, psycopg.Error) as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
-        if getattr(cause, "sqlstate", None) == READ_ONLY:
+        sqlstate = getattr(cause, "sqlstate", None)
+        stopped = deadline.ended() if sqlstate == _CANCELED else None
+        if stopped is not None:
+            raise stopped from error
+        if sqlstate == READ_ONLY:
             engine.dispose()  # it was demoted, say: the next connection finds who writes now
         is_lost = isinstance(error, DBAPIError) and error.connection_invalidated
         translated = _translated(engine, cause, is_lost=is_lost)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from hashlib import sha256
 from typing import Any, NotRequired, TypedDict
 
 from sqlalchemy import Connection
@@ -10,6 +11,8 @@ from app.model import Refusal
 from app.store import db
 
 _sql = db.queries("suppressions")
+HALF_BYTES = 16  # of a key
+PAIRS_SHOWN = 20
 
 
 class Suppression(TypedDict):
@@ -41,13 +44,25 @@ def suppression(
     }
 
 
+def outside_key(host: str, visited: str) -> bytes:
+    """The key of the row for links of a visited host to another that is out of scope: those to a host lie together."""
+    return _of_host(host) + _of_host(visited)
+
+
+def _of_host(host: str) -> bytes:
+    return sha256(f"{host}/*".encode()).digest()[:HALF_BYTES]
+
+
 def note(tx: Connection, rows: Sequence[Suppression]) -> None:
     if rows:
         db.run(tx, _sql["note"], {"rows": db.rows_param(rows)})
 
 
-def of_url(tx: Connection, key: bytes) -> list[Mapping[str, Any]]:
-    return [dict(row) for row in tx.execute(_sql["of_url"], {"key": key}).mappings()]
+def of_url(tx: Connection, key: bytes, *, host: str | None = None) -> list[Mapping[str, Any]]:
+    """Refusals of a URL; host: its own, for the rows of links out of scope to it, too."""
+    least = b"" if host is None else _of_host(host)
+    values = {"key": key, "least": least, "most": least and least + b"\xff" * HALF_BYTES, "n": PAIRS_SHOWN}
+    return [dict(row) for row in tx.execute(_sql["of_url"], values).mappings()]
 
 
 def reasons(tx: Connection, crawl_id: int) -> list[Mapping[str, Any]]:

@@ -7,11 +7,16 @@ ORDER BY r.crawl_id, r.key, r.reason
 ON CONFLICT (crawl_id, key, reason) DO UPDATE
 SET last_at = clock_timestamp(), count = suppressions.count + excluded.count
 
--- of_url: refusals of a URL
+-- of_url: refusals of a URL, and those of links out of scope to its host, n at most
 SELECT s.*, c.name AS crawl
 FROM suppressions AS s JOIN crawls AS c ON c.id = s.crawl_id
 WHERE s.key = :key
-ORDER BY s.crawl_id
+UNION ALL
+(SELECT s.*, c.name AS crawl
+FROM crawls AS c JOIN suppressions AS s ON s.crawl_id = c.id AND s.key BETWEEN :least AND :most AND s.reason = 'scope'
+ORDER BY s.count DESC
+LIMIT :n)
+ORDER BY crawl_id, count DESC
 
 -- reasons: how many links of a crawl were refused, and why
 SELECT reason, count(*) AS links, CAST(sum(count) AS bigint) AS times, max(last_at) AS last_at

@@ -13,9 +13,10 @@ from app.admin.audit import audit
 from app.admin.board.pulse import PulseWatch
 from app.admin.board.tally import tally
 from app.config import Settings
-from app.errors import InputError, ServiceError
+from app.errors import InputError, ServiceError, TookTooLong
 from app.web.board import Board, board_of
 from app.web.checks import Checks
+from app.web.deadline import PAGE_S, STATUS, PageDeadline
 from app.web.guard import WebGuard
 from app.web.live import told
 from app.web.once import Once
@@ -25,8 +26,8 @@ from app.web.routes import routes
 from app.web.users import Users
 
 
-def make_app(settings: Settings, engine: Engine) -> Starlette:
-    """The app of one process. engine: its own"""
+def make_app(settings: Settings, engine: Engine, *, page_s: float = PAGE_S) -> Starlette:
+    """The app of one process. engine: its own.   page_s: that a page may take"""
     watch, checks = PulseWatch(engine, settings), Checks(engine, settings)
     board = Board(
         settings=settings,
@@ -43,8 +44,13 @@ def make_app(settings: Settings, engine: Engine) -> Starlette:
 
     app = Starlette(
         routes=routes,
-        middleware=[Middleware(WebGuard, board=board)],
-        exception_handlers={HTTPException: _not_there, InputError: _bad_input, ServiceError: _no_service},
+        middleware=[Middleware(WebGuard, board=board), Middleware(PageDeadline, board=board, seconds=page_s)],
+        exception_handlers={
+            HTTPException: _not_there,
+            InputError: _bad_input,
+            ServiceError: _no_service,
+            TookTooLong: _too_long,
+        },
     )
     app.state.board = board
     return app
@@ -58,6 +64,10 @@ async def _not_there(request: Request, error: Exception) -> Response:
 
 async def _bad_input(request: Request, error: Exception) -> Response:
     return refusal(request, board_of(request), 400, f"{error}.")
+
+
+async def _too_long(request: Request, error: Exception) -> Response:
+    return refusal(request, board_of(request), STATUS, f"{error}.")
 
 
 async def _no_service(request: Request, error: Exception) -> Response:

@@ -11,10 +11,9 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from app.runtime.slow_clients import SlowClients
+from app.runtime.slow_clients import SlowClients, WaitsFor, has_unread
 
-_HEAD, _BODY, _ANSWER = "head", "body", "answer"
-_WAITS: Final = {h11.IDLE: _HEAD, h11.SEND_BODY: _BODY}  # by what the client is to do
+_WAITS: Final = {h11.IDLE: WaitsFor.HEAD, h11.SEND_BODY: WaitsFor.BODY}  # by what the client is to do
 
 
 class WebConfig(uvicorn.Config):
@@ -22,12 +21,20 @@ class WebConfig(uvicorn.Config):
 
     def __init__(self, app: Any, clients: "SlowClients[WebConnection]", **settings: Any) -> None:
         self.clients = clients
+        self._will_close = False
         super().__init__(app, http=WebConnection, ws="none", **settings)
 
     def close_due(self, now: float) -> None:
         """Close clients that had their time, and those beyond the number."""
-        for each in self.clients.due(now):
+        self._will_close = False
+        for each in self.clients.due(now, WebConnection.has_unread):
             each.transport.abort()
+
+    def close_crowd(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Close a crowd before the next tick. Of many that arrive between two looks at the sockets one chooses."""
+        if self.clients.is_crowded and not self._will_close:
+            self._will_close = True
+            loop.call_soon(lambda: self.close_due(loop.time()))
 
 
 class _Parser(h11.Connection):
@@ -47,7 +54,8 @@ class WebConnection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
         self.conn = _Parser(h11.SERVER)
-        self._waits_for: str | None = None
+        self._waits_for: WaitsFor | None = None
+        self._is_kept_alive = False
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=0)  # an octet that is not taken counts as an answer that nobody reads
         self._look()
@@ -58,6 +66,7 @@ class WebConnection(H11Protocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        self._is_kept_alive = True
         self._look()
 
     def pause_writing(self) -> None:
@@ -72,17 +81,30 @@ class WebConnection(H11Protocol):
         self.config.clients.forget(self)
         super().connection_lost(exc)
 
+    def has_unread(self) -> bool:
+        """Whether octets have arrived that the event loop has not read."""
+        return has_unread(self.transport.get_extra_info("socket").fileno())
+
     def _look(self) -> None:
         """Note what it waits for now. A part of it does not begin the time anew, a whole one does."""
-        waits_for = _ANSWER if self.flow.write_paused else _WAITS.get(self.conn.their_state)
-        if waits_for == self._waits_for:
-            return
-        self._waits_for = waits_for
+        waits_for, is_begun = self._wait()
         clients = self.config.clients
-        if waits_for is None:
-            clients.forget(self)
-            return
-        peer = self.client[0] if self.client else ""
-        clients.wait(self, peer, self.loop.time(), clients.head_s if waits_for == _HEAD else clients.body_s)
-        if clients.is_crowded:
-            self.config.close_due(self.loop.time())
+        if waits_for != self._waits_for:
+            self._waits_for = waits_for
+            if waits_for is None:
+                clients.forget(self)
+                return
+            clients.wait(self, self.client[0] if self.client else "", self.loop.time(), waits_for)
+        if is_begun:
+            clients.begin(self)
+        self.config.close_crowd(self.loop)
+
+    def _wait(self) -> tuple[WaitsFor | None, bool]:
+        """The act of the client that is waited for, and whether a part of it was read."""
+        if self.flow.write_paused:
+            return WaitsFor.ANSWER, True
+        waits_for = _WAITS.get(self.conn.their_state)
+        if waits_for is not WaitsFor.HEAD:
+            return waits_for, waits_for is self._waits_for
+        is_begun = bool(self.conn.trailing_data[0])
+        return (WaitsFor.NEXT if self._is_kept_alive and not is_begun else WaitsFor.HEAD), is_begun

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from app.web.board import Board
 
 ROOT = Path(__file__).parent
+_TITLES = {504: "This page took too long"}
 _CODE = re.compile("`([^`]+)`")
 
 
@@ -57,7 +58,8 @@ def page(request: Request, template: str, *, status: int = 200, **context: Any) 
 def refusal(request: Request, board: "Board", status: int, why: str) -> Response:
     """The page of a refused request; with the login form where a login would help."""
     can_log_in = status == 401 and board.users.has_login
-    context = {"title": "Log in" if can_log_in else HTTPStatus(status).phrase, "why": why, "can_log_in": can_log_in}
+    title = "Log in" if can_log_in else _TITLES.get(status, HTTPStatus(status).phrase)
+    context = {"title": title, "why": why, "can_log_in": can_log_in}
     given: str = request.scope.get("form", {}).get("to", "/")  # by a login that was refused
     asked = f"{request.url.path}?{request.url.query}" if request.method == "GET" else given
     return _rendered(request, board, "refusal.html", {**context, "status": status, "to": asked}, status)

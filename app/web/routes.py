@@ -7,7 +7,20 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from app.web import health, live, metrics, order
-from app.web.pages import account, capture, crawl, fleet, hosts, overview, pages_found, proof, requests, url
+from app.web.pages import (
+    account,
+    capture,
+    crawl,
+    export_form,
+    fleet,
+    hosts,
+    overview,
+    pages_found,
+    picture,
+    proof,
+    requests,
+    url,
+)
 from app.web.render import ROOT
 
 routes: list[BaseRoute] = [
@@ -28,7 +41,10 @@ routes: list[BaseRoute] = [
     Route("/url/diff", capture.diff),
     Route("/url/download", capture.download),
     Route("/pages", pages_found.pages),
+    Route("/export", export_form.ask),
+    Route("/export/file", export_form.save),
     Route("/page", capture.stored),
+    Route("/page/picture", picture.show),
     Route("/live", requests.live),
     Route("/errors", requests.errors),
     Route("/proof", proof.show),

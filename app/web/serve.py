@@ -4,17 +4,20 @@ import asyncio
 import socket
 from contextlib import closing
 
+import structlog
 import uvicorn
 from starlette.applications import Starlette
 
 from app.config import Settings
+from app.errors import OtherSchema, ServiceError
 from app.local import dashboard
 from app.runtime.slow_clients import SlowClients
-from app.store import db
+from app.store import db, migrate
 from app.web import metrics
 from app.web.app import make_app
 from app.web.connection import WebConfig, WebConnection
 
+_log = structlog.get_logger()
 POOL = 6  # pages of many viewers; a stream holds none
 GRACE_S = 2
 
@@ -46,10 +49,19 @@ class WebServer(uvicorn.Server):
 
 
 def serve(settings: Settings) -> None:
-    """Serve until a signal. Raises InputError, ServiceError."""
+    """Serve until a signal. Raises InputError, ServiceError, and OtherSchema as workers and beat do.
+
+    Without a database that answers it begins, and says so on its pages."""
     dashboard.check(settings)
     assert settings.database_url is not None
     engine = db.connect(settings.database_url, pool_size=POOL, session_name="tiptoe web", may_spread=False)
+    try:
+        migrate.require(engine)
+    except OtherSchema:
+        engine.dispose()
+        raise
+    except ServiceError as error:
+        _log.warning("schema.unknown", error=str(error))
     server = WebServer(make_app(settings, engine))
     with closing(dashboard.bound(settings)) as listening, dashboard.noted(settings):
         metrics.serve_beside(settings, engine)

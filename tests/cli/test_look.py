@@ -77,7 +77,14 @@ def test_url_why_of_nonsense(tiptoe: Tiptoe, site: Site) -> None:
 
 def test_host_show_and_list(tiptoe: Tiptoe, site: Site) -> None:
     said = tiptoe("host", "show", site.url("/a")).out
-    for part in (f"{site.host} waits for nothing", "robots.txt", "available", "latest visits", "latest requests"):
+    for part in (
+        f"{site.host} waits for nothing",
+        "s between two requests, at least: ",
+        "robots.txt",
+        "available",
+        "latest visits",
+        "latest requests",
+    ):
         assert part in said
     assert tiptoe("host", "show", site.host, "--json").json["host"]["name"] == site.host
     assert site.host in tiptoe("host", "list").out

@@ -107,3 +107,16 @@ def test_workers_and_beat_end_at_their_start(
     assert version in said
     assert f"this Tiptoe wants {HEAD}" in said
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("version", ["0027", "9999"])
+def test_the_dashboard_ends_at_its_start_too(make_database: Callable[[], str], tmp_path: Path, version: str) -> None:
+    """In one line; a schema that changes while it serves is named on its first page."""
+    where = {"TIPTOE_DATABASE_URL": at(make_database(), version), "TIPTOE_WEB_LISTEN": "127.0.0.1:0"}
+    env = {**os.environ, **where, "TIPTOE_HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])}
+    argv = [sys.executable, "-P", "-m", "app.web"]
+    ended = subprocess.run(argv, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert len(ended.stderr.splitlines()) == 1
+    assert version in ended.stderr
+    assert f"this Tiptoe wants {HEAD}" in ended.stderr

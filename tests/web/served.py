@@ -1,6 +1,7 @@
 """The dashboard on a free port of loopback, in a thread of this process, and a browser for it."""
 
 import re
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -19,6 +20,7 @@ from app.local import dashboard
 from app.runtime.slow_clients import SlowClients
 from app.web.app import make_app
 from app.web.connection import WebConnection
+from app.web.deadline import PAGE_S
 from app.web.serve import WebServer
 from tests.crawl.web import NETWORKS
 from tests.faults import waiting
@@ -94,12 +96,20 @@ def settings_of(database_url: str, **overrides: object) -> Settings:
 
 @contextmanager
 def served(
-    engine: Engine, settings: Settings, *, clients: SlowClients[WebConnection] | None = None
+    engine: Engine,
+    settings: Settings,
+    *,
+    clients: SlowClients[WebConnection] | None = None,
+    bound: socket.socket | None = None,
+    page_s: float = PAGE_S,
 ) -> Iterator[Browser]:
-    """Serve until the block ends. Its socket listens from the start, so no request comes too early."""
-    with closing(dashboard.bound(settings)) as listening, TemporaryDirectory(prefix="tiptoe-") as folder:
+    """Serve until the block ends. Its socket listens from the start, so no request comes too early.
+
+    bound: a socket that listens already, to which clients may be connected.   page_s: that a page may take
+    """
+    with closing(bound or dashboard.bound(settings)) as listening, TemporaryDirectory(prefix="tiptoe-") as folder:
         home = settings.home if settings.home.is_absolute() else Path(folder)
-        app = make_app(settings.model_copy(update={"home": home}), engine)
+        app = make_app(settings.model_copy(update={"home": home}), engine, page_s=page_s)
         server = WebServer(app, clients)
         port = listening.getsockname()[1]
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})

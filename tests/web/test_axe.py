@@ -26,7 +26,17 @@ pytestmark = [pytest.mark.acceptance, needs_chromium]
 
 AXE = (Path(__file__).parent / "vendor" / "axe-4.14.1.min.js").read_text(encoding="utf-8")
 SERIOUS = {"serious", "critical"}
-FOR_PROGRAMS = ("/status", "/readyz", "/healthz", "/metrics", "/history", "/static", "/crawl/counted", "/url/download")
+FOR_PROGRAMS = (
+    "/status",
+    "/readyz",
+    "/healthz",
+    "/metrics",
+    "/history",
+    "/static",
+    "/crawl/counted",
+    "/url/download",
+    "/export/file",
+)
 SUBJECTS = {"crawl": "docs", "host": "{host}", "url": "{url}"}
 PAGES = [path for path, _ in ROUTES if not path.startswith(FOR_PROGRAMS)]
 FORMS = [f"/act/{key}?subject={SUBJECTS[act.leads]}" for key, act in ACTS.items() if key != "crawl.make"]

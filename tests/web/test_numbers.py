@@ -109,7 +109,7 @@ def test_a_crawls_pages_are_the_same_number_everywhere(
 def test_a_finished_crawl_says_what_it_left_queued(board: Browser, sites: tuple[Engine, list[Site]]) -> None:
     left = one(sites[0], "SELECT queued FROM v_crawl_progress WHERE crawl = 'cut'")
     assert left > 0
-    assert f">{left}, of crawls that are not active<" in board.get("/hosts").text
+    assert f'>{left}<br><span class="small">of crawls that are not active<' in board.get("/hosts").text
     counted = board.until("/crawl/counted?name=cut", "URLs by state").text
     assert f'queued</td><td class="n">{left}<' in counted
 

@@ -30,6 +30,8 @@ PAGES = [
     ("/refused?crawl=docs&reason=scope", "elsewhere.test"),
     ("/hosts", "{host}"),
     ("/hosts?sort=contact", "Hosts"),
+    ("/hosts", "the gap of its address<"),
+    ("/host?name={host}", "0.5 s: the gap of its address (TIPTOE_ADDRESS_GAP_S)"),
     ("/hosts?crawl=docs", "{host}"),
     ("/hosts?waits_for=paused", "None of the"),
     ("/host?name={host}", "allowed: no line of group * applies to it"),
@@ -50,6 +52,8 @@ PAGES = [
     ("/pages?crawl=docs&find=/B", ">B</a>"),
     ("/pages?crawl=docs&kind=gone", "No page matches"),
     ("/pages?crawl=shells&kind=made+by+a+browser", ">Made</a>"),
+    ("/export?crawl=docs", "Content of a page"),
+    ("/export/file?crawl=docs", "A lantern in the orchard."),
     ("/page?u={url}a&crawl=docs", "A lantern in the orchard."),
     ("/page?u={app}&crawl=shells", "/url/download?u="),
     ("/live", "Visits that run"),
@@ -58,7 +62,9 @@ PAGES = [
     ("/proof", "Politeness proof"),
     ("/proof?host={host}", "No violation."),
     ("/proof?crawl=docs", "No violation."),
-    ("/search", "Search"),
+    ("/search", "How to ask"),
+    ("/search", "<option selected>docs</option>"),  # of two crawls the one that is indexed
+    ("/search", "tiptoe crawl edit shells --search"),
     ("/search?crawl=docs&q=lantern", "<mark>lantern</mark>"),
     ("/items", "No item here"),
     ("/traps", "/calendar/{{n}}"),
@@ -116,10 +122,10 @@ def test_a_page_opens_and_says_what_is_there(
 
 
 def test_every_route_is_opened_by_a_row() -> None:
-    """Else a page could be added that no test opens. POST has rows of its own; a stream never ends."""
+    """Else a page could be added that no test opens. POST and pictures have rows of their own; a stream never ends."""
     known = {path.partition("?")[0] for path, _ in PAGES}
     paths = {route.path for route in routes if isinstance(route, Route) and "GET" in (route.methods or ())}
-    assert paths - known == {"/stream", "/act/{key}"}
+    assert paths - known == {"/stream", "/act/{key}", "/page/picture"}
 
 
 def test_a_title_that_is_a_script_is_a_text(browser: Browser, site: Site) -> None:

@@ -3,12 +3,14 @@
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
 import pytest
 import requests
 from sqlalchemy import Engine
 
+from app.local import dashboard
 from app.metrics.serve import serve_pages
 from app.runtime.slow_clients import WAITING_MOST, SlowClients
 from app.web.connection import WebConnection
@@ -77,11 +79,57 @@ def open_of(connections: list[socket.socket]) -> int:
 @pytest.mark.parametrize("octets", SLOW.values(), ids=SLOW.keys())
 def test_many_that_are_waited_for_are_few_and_others_are_served(guarded: Browser, octets: bytes) -> None:
     with connected(guarded.url, octets) as many:
-        # A connection that our client keeps alive may be the oldest that is closed, so it asks behind that.
-        until(lambda: open_of(many) <= WAITING_MOST, "all but 64 are closed")
         assert guarded.get("/healthz").status_code == 200
+        until(lambda: open_of(many) <= WAITING_MOST, "all but 64 are closed")
         assert login(guarded, "anna").get("/").status_code == 200
         assert not any(is_closed(each) for each in many[-WAITING_MOST // 2 :]), "the oldest are closed first"
+
+
+@pytest.mark.parametrize("octets", [HALF_A_HEAD, SLOW["half a second head"]], ids=["first", "second"])
+@pytest.mark.parametrize("sources", [["127.0.0.1"], [f"127.0.{n}.{n}" for n in range(1, 100)]], ids=["one", "many"])
+def test_while_half_heads_stand_each_whole_request_is_answered(
+    guarded: Browser, sources: list[str], octets: bytes
+) -> None:
+    """Whether they come from one address or from many, by a new connection and by one that is kept alive."""
+    place = urlsplit(guarded.url)
+    with ExitStack() as stack, closing(HTTPConnection(place.netloc, timeout=30)) as kept:
+        assert answer_of(kept) == 200
+        in_use = kept.sock
+        many = []
+        for n in range(MANY):
+            many += stack.enter_context(connected(guarded.url, octets, n=1, source=sources[n % len(sources)]))
+            if n % 10 == 0:
+                with closing(HTTPConnection(place.netloc, timeout=30)) as new:
+                    assert answer_of(new) == 200
+        until(lambda: open_of(many) <= WAITING_MOST, "all but 64 are closed")
+        assert answer_of(kept) == 200
+        assert kept.sock is in_use, "the connection of before was not closed"
+        assert open_of(many) == WAITING_MOST, "no place was taken by what is kept alive"
+
+
+@pytest.mark.parametrize("sources", [["127.0.0.1"], [f"127.0.{n}.{n}" for n in range(1, 100)]], ids=["one", "many"])
+def test_a_request_that_arrived_before_half_heads_is_answered(
+    crawled: Engine, database_url: str, sources: list[str]
+) -> None:
+    """The server looks at all of them at once, and its oldest is a request that it has not read."""
+    settings = settings_of(database_url, web_users=USERS)
+    listening = dashboard.bound(settings)
+    listening.listen(2 * MANY)
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    with ExitStack() as stack:
+        (whole,) = stack.enter_context(connected(url, b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", n=1))
+        for n in range(MANY):
+            stack.enter_context(connected(url, HALF_A_HEAD, n=1, source=sources[n % len(sources)]))
+        stack.enter_context(served(crawled, settings, bound=listening))
+        whole.settimeout(30)
+        assert whole.recv(15) == b"HTTP/1.1 200 OK"
+
+
+def answer_of(connection: HTTPConnection) -> int:
+    connection.request("GET", "/healthz")
+    answer = connection.getresponse()
+    answer.read()
+    return answer.status
 
 
 def test_another_address_keeps_its_place(guarded: Browser) -> None:

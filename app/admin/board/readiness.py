@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from app.admin.board.pulse import LATE_S
 from app.admin.doctor import Check, Grade, broken
 from app.config import Settings
-from app.errors import TiptoeError
+from app.errors import TiptoeError, TookTooLong
 from app.store import board, db, hosts, migrate, urls
 
 MISSES = 3  # offers in a row that no worker took up
@@ -34,11 +34,14 @@ def readiness(engine: Engine, settings: Settings) -> Readiness:
         if not migrate.is_at_head(engine):
             found = migrate.revision(engine)
             remedy = "a newer Tiptoe made it: upgrade Tiptoe here" if migrate.is_newer(found) else "tiptoe db upgrade"
-            schema = Check(name="schema", grade=Grade.FAIL, finding=f"is {found or 'not there'}", remedy=remedy)
+            finding = f"is {found or 'not there'}, and this Tiptoe wants {migrate.revisions()[-1]}"
+            schema = Check(name="schema", grade=Grade.FAIL, finding=finding, remedy=remedy)
             return Readiness(checks=[schema])
         with db.transaction(engine) as tx:
             active, overdue_s = board.overdue(tx, settings.queue_names)
             missed = hosts.missed(tx, settings.queue_names, MISSES)
+    except TookTooLong:  # the viewer asked for a page: whether Postgres serves others is not known
+        raise
     except TiptoeError as error:
         return Readiness(checks=[broken("postgres", error)])
     return Readiness(

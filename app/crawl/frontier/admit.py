@@ -26,9 +26,9 @@ from app.policy.candidate import Candidate, in_front
 from app.policy.focus.relevance import per_link
 from app.policy.lifecycle import UrlEvent
 from app.policy.robots import RobotsVerdict
-from app.policy.scope import Scope, judge, taken_in, widened
+from app.policy.scope import judge, taken_in, widened
 from app.policy.url import Canon, bare_key, file_ending, in_encoding, is_of_document, without_fragment
-from app.store.suppressions import Suppression, suppression
+from app.store.suppressions import Suppression, outside_key, suppression
 from app.store.url_rows import Due
 
 _log = structlog.get_logger()
@@ -89,13 +89,7 @@ def links(
                 anchors.setdefault(url.key, link.text)
     if unseen:
         visible = {url.key for url in targets.values()}
-        _suppress_unseen(
-            known,
-            finder.picked.scopes[due.crawl_id],
-            batch,
-            due,
-            [url for url in unseen.values() if url.key not in visible],
-        )
+        _suppress_unseen(finder, due, [url for url in unseen.values() if url.key not in visible])
     handed = None if relevance is None else per_link(relevance, len(targets))
     place = FoundAt(due.url, due.depth + 1, 0, handed)
     return candidates(finder, due.crawl_id, targets.values(), place, hints=anchors)
@@ -150,6 +144,8 @@ def candidates(
                     finder.worker.namings.note(crawl_id, key, place.relevance or 0.0, each.score_parts or 0)
                 continue
             suppress(known, batch, crawl_id, url, each, found_on=place.found_on)
+        elif refusal is Refusal.SCOPE and place.hops == 0:
+            _suppress_outside(finder, crawl_id, url, found_on=place.found_on)
         else:
             suppress(known, batch, crawl_id, url, refusal, found_on=place.found_on)
     return found
@@ -217,6 +213,19 @@ def suppress_ending(
         before["count"] = before.get("count", 1) + 1
 
 
+def _suppress_outside(finder: Finder, crawl_id: int, url: Url, *, found_on: str | None) -> None:
+    """Note a link beyond the scope: one row for each pair of hosts has the first, and is noted once a process.
+
+    A row for each link took twice the CPU time and WAL in Postgres; counting them in one took more than that. The
+    visited host is in the pair, so that two workers never wait for the row of a host that everybody links to.
+    """
+    key = outside_key(url.host, finder.host)
+    if not finder.worker.known.has(crawl_id, refusal_key(key)):
+        detail = f"the first link of {finder.host} to {url.host}; the others have no row"
+        row = suppression(crawl_id, key, url.text, Refusal.SCOPE, found_on=found_on, detail=detail)
+        note(finder.batch, row)
+
+
 def ending_key(host: str, ending: str) -> bytes:
     """The key of the row of suppressions for all URLs of a host that end so."""
     return sha256(f"{host}/*.{ending}".encode()).digest()
@@ -231,12 +240,17 @@ def _directory(base: str) -> str:
     return base[: base.rindex("/") + 1] if base.count("/") > 2 else base + "/"
 
 
-def _suppress_unseen(known: KnownKeys, scope: Scope, batch: Batch, due: LinkingPage, urls: Iterable[Url]) -> None:
+def _suppress_unseen(finder: Finder, due: LinkingPage, urls: Iterable[Url]) -> None:
     """With the scope's reason where that refuses them anyway; those in the frontier were seen elsewhere."""
+    known, scope = finder.worker.known, finder.picked.scopes[due.crawl_id]
     for url in urls:
         refusal = judge(scope, url, due.depth + 1) or Refusal.HIDDEN
-        if file_ending(url.target) is None and not known.has(due.crawl_id, url.key):
-            suppress(known, batch, due.crawl_id, url, refusal, found_on=due.url)
+        if file_ending(url.target) is not None or known.has(due.crawl_id, url.key):
+            continue
+        if refusal is Refusal.SCOPE:
+            _suppress_outside(finder, due.crawl_id, url, found_on=due.url)
+        else:
+            suppress(known, finder.batch, due.crawl_id, url, refusal, found_on=due.url)
 
 
 def _join(

@@ -74,20 +74,29 @@ def download(request: Request) -> Response:
     shared, part = board_of(request), _part(request)
     found = _found(request)
     content = found.answer.body if part is CapturePart.SOURCE else _text(shared, found, part).encode()
-    named = f'attachment; filename="{file_name(found, part)}"'
-    return Response(content, headers={**SAVED, "content-disposition": named})
+    return Response(content, headers={**SAVED, "content-disposition": named(file_name(found, part))})
+
+
+def named(name: str) -> str:
+    """The header of a file that is saved under a name of letters, digits, `-`, `_` and `.`."""
+    return f'attachment; filename="{name}"'
 
 
 def file_name(found: CapturePage, part: CapturePart) -> str:
     """The name of a saved file: of letters, digits, - and _ alone, whatever the URL is."""
     parts = urlsplit(found.capture.url)
-    name = _NOT_IN_NAMES.sub("-", f"{parts.hostname}{parts.path}").strip("-")[:NAME_CHARS] or "page"
+    name = plain_name(f"{parts.hostname}{parts.path}") or "page"
     if part is CapturePart.TEXT:
         return f"{name}.txt"
     if part is CapturePart.MARKDOWN:
         return f"{name}.md"
     kind = media_type.of(found.answer.header("content-type") or found.capture.content_type, found.answer.body)
     return f"{name}.{'html' if media_type.is_html(kind) else 'txt' if media_type.is_text(kind) else 'bin'}"
+
+
+def plain_name(text: str) -> str:
+    """A name for a file, of letters, digits, - and _ alone; it may be empty."""
+    return _NOT_IN_NAMES.sub("-", text).strip("-")[:NAME_CHARS]
 
 
 def _part(request: Request) -> CapturePart:

@@ -1,6 +1,7 @@
 """Hosts, and one host: why it rests and until when, its delay and from where, robots.txt in force, its timeline."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from starlette.requests import Request
@@ -9,9 +10,13 @@ from starlette.responses import Response
 from app.admin import focus, hosts, robots_check
 from app.admin.board import host_list, lists
 from app.admin.hosts import HostPage
+from app.admin.waiting import PaceRule, pace_rule
 from app.config import Settings
 from app.model.reasons import HostWait
-from app.web.board import board_of
+from app.policy.host import registrable_domain
+from app.store import board, db
+from app.store.board import Row
+from app.web.board import Board, board_of
 from app.web.order import acts_on, order_of
 from app.web.render import page
 from app.web.timeline import timeline
@@ -20,6 +25,7 @@ from app.words import counted
 PATTERNS = 20
 REQUESTS = 25
 ROBOTS_LINES = 400
+_SETTING = re.compile(r" \(TIPTOE_[^)]*\)")
 
 
 def show_list(request: Request) -> Response:
@@ -29,7 +35,23 @@ def show_list(request: Request) -> Response:
     sort = query.get("sort") or "name"
     after = query.get("after", "")
     lot = host_list.listed(shared.engine, shared.settings, crawl=crawl, waits_for=waits_for, sort=sort, after=after)
-    return page(request, "hosts.html", lot=lot, waits=list(HostWait), sort=sort, crawl=crawl, waits_for=waits_for)
+    rules = _rules(shared, lot.hosts)
+    return page(
+        request, "hosts.html", lot=lot, rules=rules, waits=list(HostWait), sort=sort, crawl=crawl, waits_for=waits_for
+    )
+
+
+def _rules(shared: Board, rows: Sequence[Row]) -> dict[str, PaceRule]:
+    """The rule that holds each host back, without its settings, which its page names."""
+    domains = {row["host"]: registrable_domain(row["host"]) for row in rows}
+    with db.transaction(shared.engine) as tx:
+        delays = board.domain_delays(tx, sorted({domain for domain in domains.values() if domain}))
+    found = {}
+    for row in rows:
+        host = row["host"]
+        rule = pace_rule({**row, "name": host}, shared.settings, domain_delay_s=delays.get(domains[host] or ""))
+        found[host] = rule._replace(rule=_SETTING.sub("", rule.rule))
+    return found
 
 
 def show(request: Request) -> Response:

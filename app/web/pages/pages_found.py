@@ -49,9 +49,9 @@ def _kind(asked: str) -> PageKind | None:
 def search(request: Request) -> Response:
     """Pages of a crawl by their words."""
     shared, query = board_of(request), request.query_params
-    crawl, asked = query.get("crawl", ""), query.get("q", "").strip()
     with db.transaction(shared.engine) as tx:
-        crawls = [line.name for line in board.crawls(tx, CRAWLS)]
+        crawls = sorted(board.crawls(tx, CRAWLS), key=lambda line: not line.search)  # those that are indexed first
+    crawl, asked = query.get("crawl") or (crawls[0].name if crawls else ""), query.get("q", "").strip()
     found, wrong = None, None
     if crawl and asked:
         try:

@@ -145,7 +145,7 @@
         height: 150,
         legend: { show: false },
         cursor: { show: false },
-        scales: { y: { range: (_, low, high) => [0, high > 0 ? high * 1.15 : 1] } },
+        scales: { x: { range: (_, low, high) => low !== null && low === high ? [low - 60, high] : [low, high] }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.15 : 1] } },
         axes: [{ ...axis, space: 76, size: 28, values: (_, moments, __, ___, every) => moments.map((each) => clock(each, every)) }, { ...axis, size: 52, values: (_, values) => values.map(short) }],
         series: [{}, { stroke: colour, width: 2, fill: `${colour}22`, points: { show: false } }],
       }, this.data, this.place);

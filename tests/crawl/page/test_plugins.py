@@ -127,8 +127,8 @@ def test_a_book_is_a_page_with_columns_of_its_plugin(
         what="pages",
         crawl="c",
         to=str(tmp_path / "out.csv"),
-        columns=["url", "title", "epub.author", "epub.chapters"],
-        where=[f"url={site.url('/book')}"],
+        columns=("url", "title", "epub.author", "epub.chapters"),
+        where=(f"url={site.url('/book')}",),
     )
     export_rows(worker.engine, worker.settings, wish)
     assert (tmp_path / "out.csv").read_text().splitlines() == [
@@ -146,7 +146,7 @@ def test_without_it_the_book_is_of_a_type_that_is_not_read(make: Callable[..., W
     assert url(worker.engine, site.url("/book"))["outcome"] == "unwanted"
     with pytest.raises(InputError, match="no such column"):
         export_rows(
-            worker.engine, worker.settings, ExportWish(what="pages", crawl="c", to="-", columns=["epub.author"])
+            worker.engine, worker.settings, ExportWish(what="pages", crawl="c", to="-", columns=("epub.author",))
         )
 
 
