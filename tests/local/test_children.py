@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Callable
 from pathlib import Path
 from threading import Event
 
@@ -14,6 +13,7 @@ import pytest
 
 from app.local import children
 from app.local.children import heed_interrupts, interruptible, spawn, stop
+from tests.faults.waiting import until
 
 SOURCE = Path(__file__).parents[2]
 DEAF = "trap '' TERM; echo ready; sleep 60 & wait; sleep 60"
@@ -46,13 +46,6 @@ def shell(script: str, log: Path) -> "subprocess.Popen[bytes]":
     return child
 
 
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 15
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def group_exists(leader: int) -> bool:
     try:
         os.killpg(leader, 0)
@@ -80,7 +73,7 @@ def test_child_that_does_not_listen_is_killed_with_its_children(tmp_path: Path) 
     child = shell(DEAF, tmp_path / "log")
     stop(child, signal=signal.SIGTERM, timeout_s=0.1)
     assert child.returncode == -signal.SIGKILL
-    wait_until(lambda: not group_exists(child.pid))  # its sleep is init's to bury
+    until(lambda: not group_exists(child.pid), "its children have ended")  # its sleep is init's to bury
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="PR_SET_PDEATHSIG is Linux'")
@@ -91,7 +84,7 @@ def test_child_ends_with_a_killed_parent(tmp_path: Path) -> None:
         pid = int(parent.stdout.readline())
         assert is_alive(pid)
         parent.kill()
-    wait_until(lambda: not is_alive(pid))
+    until(lambda: not is_alive(pid), "the child has ended")
 
 
 def test_missing_program_is_an_os_error(tmp_path: Path) -> None:

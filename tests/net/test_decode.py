@@ -95,7 +95,7 @@ def test_it_costs_one_answer(site: HostileServer, sender: Replying, coding: str,
     reply = sender.send(Request(url=site.url("/")))
     failure = Failure.CUT if words.endswith("failed") else Failure.PROTOCOL
     assert (reply.status, reply.failure, len(site.heads)) == (200, failure, 1), reply.detail
-    assert site.hung_up.acquire(timeout=5)
+    assert site.hung_up.acquire(timeout=30)
 
 
 def test_the_deadline_is_looked_at_between_two_decoders(site: HostileServer, sender: Replying) -> None:

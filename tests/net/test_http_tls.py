@@ -63,7 +63,7 @@ class Waiting:
 
     def open(self) -> bool:
         self.asked += 1
-        assert self._tickets.wait(10)
+        assert self._tickets.wait(30)
         return True
 
     def is_late(self) -> bool:
@@ -218,7 +218,7 @@ def test_a_server_that_speaks_only_http2_is_named(authority: Authority, trusting
             thread.start()
             scheme = "http" if tls is None else "https"
             reply = trusting.send(Request(url=f"{scheme}://good.test:{listener.getsockname()[1]}/", deadline_s=5))
-            thread.join(5)
+            thread.join(30)
         assert (reply.failure, reply.detail) == (Failure.PROTOCOL, ONLY_HTTP2)
 
 
@@ -242,7 +242,7 @@ def test_a_server_that_refuses_our_protocol_is_named(trusting: Replying) -> None
         thread = threading.Thread(target=refuse)
         thread.start()
         reply = trusting.send(Request(url=f"https://good.test:{listener.getsockname()[1]}/", deadline_s=5))
-        thread.join(5)
+        thread.join(30)
     assert (reply.failure, reply.detail) == (Failure.TLS, ONLY_HTTP2)
 
 
@@ -264,7 +264,7 @@ def test_plain_http_on_a_tls_port(trusting: Replying) -> None:
         thread = threading.Thread(target=answer)
         thread.start()
         reply = trusting.send(Request(url=f"https://good.test:{listener.getsockname()[1]}/", deadline_s=5))
-        thread.join(5)
+        thread.join(30)
     assert (reply.status, reply.failure) == (None, Failure.TLS)
 
 
