@@ -70,6 +70,7 @@ class Watch:
         pytest.param("reloads", {N}, [], marks=RARE),
         pytest.param("frames", {Q, D, R}, [], marks=RARE),
     ],
+    ids=lambda value: value if isinstance(value, str) else " or ".join(sorted(value)) or "none",
 )
 def test_a_hostile_page_ends_in_time_and_reaches_nothing(
     browsers: Browsers, ears: Ears, name: str, endings: set[object], counted: list[RenderRefusal]
