@@ -42,10 +42,12 @@ LOOK_FOR_GARBAGE_AFTER = 20_000  # objects; Python's 700 cost the tests a fiftie
 hypothesis.settings.register_profile("tests", max_examples=examples(100), deadline=None, derandomize=IS_FULL)
 hypothesis.settings.load_profile("tests")
 
-if (
-    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-):  # as for `make test &`, and so for what a test starts and interrupts
+# What a shell has us ignore, all that a test starts and signals would ignore too: SIGINT of `make test &`, SIGHUP of
+# `nohup make test`. A handler is not inherited, and this one still ignores SIGHUP: we outlive the terminal.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 def _configure(configure: Callable[..., None], **options: object) -> None:

@@ -17,7 +17,7 @@ from app.local.services import LocalServices
 from tests.crawl.web import Site, Web, html
 
 BIN = Path(sys.executable).parent
-PATIENCE_S = 120.0
+PATIENCE_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)

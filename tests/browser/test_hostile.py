@@ -12,6 +12,7 @@ from app.browser.pool import Browsers
 from app.browser.values import Answer, Bounds, BrowserDeath, PlainResponse, Rendering, SubRequest
 from app.model.render import RenderEnding, RenderRefusal
 from tests.browser.conftest import Ears
+from tests.browser.patience import patiently
 from tests.browser.processes import below, interfaces, named
 from tests.browser.site import KNOWN, Site, plain
 
@@ -69,18 +70,19 @@ class Watch:
         pytest.param("reloads", {N}, [], marks=RARE),
         pytest.param("frames", {Q, D, R}, [], marks=RARE),
     ],
+    ids=lambda value: value if isinstance(value, str) else " or ".join(sorted(value)) or "none",
 )
 def test_a_hostile_page_ends_in_time_and_reaches_nothing(
     browsers: Browsers, ears: Ears, name: str, endings: set[object], counted: list[RenderRefusal]
 ) -> None:
     site = Site(Watch())
     bounds = SHORT if D in endings else AMPLE
-    found = browsers.render(hostile(name, ears), site, bounds, user_agent="Tiptoe")
+    found = patiently(browsers, hostile(name, ears), site, bounds)
     if isinstance(found, BrowserDeath):
         assert "death" in endings, found
         assert found.is_proof
     else:
-        assert found.ending in endings
+        assert found.ending in endings, found
         assert "Text before the trouble." in found.html
         assert [reason for reason in counted if not found.refused.get(reason)] == []
         assert len(site.asked) == found.asked <= SHORT.requests
@@ -90,8 +92,8 @@ def test_a_hostile_page_ends_in_time_and_reaches_nothing(
 @pytest.mark.parametrize("name", ["endless", pytest.param("memory", marks=RARE)])
 def test_the_page_after_a_hostile_one_is_unharmed(browsers: Browsers, ears: Ears, name: str) -> None:
     browsers.render(hostile(name, ears), Site(), replace(SHORT, wall_s=1), user_agent="Tiptoe")
-    found = browsers.render(plain("/hydration/"), Site(), Bounds(wall_s=30), user_agent="Tiptoe")
-    assert isinstance(found, Rendering)
+    found = patiently(browsers, plain("/hydration/"), Site(), AMPLE)
+    assert isinstance(found, Rendering), found
     assert "Tides of the harbour" in found.html
 
 
@@ -102,10 +104,10 @@ def test_not_a_byte_passes_through_any_network_of_the_browser(browsers: Browsers
     """With https too, where service workers and more roads are open to a script."""
     watch = Watch()
     site = Site(watch)
-    found = browsers.render(hostile(name, ears, "https"), site, AMPLE, user_agent="Tiptoe")
-    assert isinstance(found, Rendering)
-    again = browsers.render(plain("/react/"), site, AMPLE, user_agent="Tiptoe")  # whose requests look once more
-    assert isinstance(again, Rendering)
+    found = patiently(browsers, hostile(name, ears, "https"), site, AMPLE)
+    assert isinstance(found, Rendering), found
+    again = patiently(browsers, plain("/react/"), site, AMPLE)  # whose requests look once more
+    assert isinstance(again, Rendering), again
     assert len(watch.networks) >= 4
     assert [network for network in watch.networks if network != {"lo": 0}] == []
     assert ears.heard() == 0
@@ -122,24 +124,24 @@ def test_the_ears_hear(ears: Ears) -> None:
 def test_a_name_that_resolves_to_another_address_later_is_asked_for_each_time(browsers: Browsers, ears: Ears) -> None:
     """DNS rebinding has nothing to turn: the browser resolves no name, and every request is judged anew."""
     site = Site()
-    found = browsers.render(hostile("private", ears), site, AMPLE, user_agent="Tiptoe")
-    assert isinstance(found, Rendering)
+    found = patiently(browsers, hostile("private", ears), site, AMPLE)
+    assert isinstance(found, Rendering), found
     rebound = [request for request in site.asked if "rebound.test" in request.url]
     assert len(rebound) >= 2
     assert not KNOWN & {"rebound.test"}
 
 
 def test_every_permission_is_denied(browsers: Browsers, ears: Ears) -> None:
-    found = browsers.render(hostile("permissions", ears, "https"), Site(), AMPLE, user_agent="Tiptoe")
-    assert isinstance(found, Rendering)
+    found = patiently(browsers, hostile("permissions", ears, "https"), Site(), AMPLE)
+    assert isinstance(found, Rendering), found
     names = ("geolocation", "notifications", "camera", "microphone", "clipboard-read", "midi")
     assert f'<p id="text">{", ".join(f"{name} denied" for name in names)}</p>' in found.html
 
 
 def test_a_hop_comes_back_as_a_request_of_its_own(browsers: Browsers, ears: Ears) -> None:
     site = Site()
-    found = browsers.render(hostile("hops", ears), site, AMPLE, user_agent="Tiptoe")
-    assert isinstance(found, Rendering)
+    found = patiently(browsers, hostile("hops", ears), site, AMPLE)
+    assert isinstance(found, Rendering), found
     hops = sorted(url for url in site.urls if url.startswith(f"http://127.0.0.1:{ears.port}/"))
     assert [url.rpartition("/")[2] for url in hops][:3] == ["hop", "hop.html", "hop.js"]
     assert found.refused[RenderRefusal.ADDRESS] >= 3
@@ -157,8 +159,8 @@ def test_frames_that_are_busy_for_ever_cost_no_page(browsers: Browsers, ears: Ea
         headers={"content-type": "text/html"},
         body=f"{'<p>Text before the trouble.' * 20}{frames}".encode(),
     )
-    found = browsers.render(page, lambda request: frame, Bounds(wall_s=3), user_agent="Tiptoe")
+    found = patiently(browsers, page, lambda request: frame, Bounds(wall_s=3))
     assert isinstance(found, Rendering), found
     assert "Text before the trouble." in found.html
-    again = browsers.render(plain("/react/"), Site(), AMPLE, user_agent="Tiptoe")
-    assert isinstance(again, Rendering)
+    again = patiently(browsers, plain("/react/"), Site(), AMPLE)
+    assert isinstance(again, Rendering), again

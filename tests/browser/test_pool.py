@@ -65,7 +65,7 @@ def test_a_browser_is_nobody_sandboxed_and_alone(browsers: Browsers) -> None:
 
 
 def launchers() -> set[int]:
-    """Of this process: one a browser."""
+    """Of this process: one a browser. Those of the module's pool are retired whenever they were idle for long."""
     return set(named(below(), "launcher.py"))
 
 
@@ -187,14 +187,14 @@ def test_a_browser_is_replaced_when_it_is_worn(chromium: Chromium, bounds: dict[
         browsers.close()
     assert [len(each) for each in seen] == [1, 1]
     assert (seen[0] == seen[1]) is is_kept
-    assert launchers() == before
+    assert launchers() <= before
 
 
 def test_an_idle_browser_is_retired(chromium: Chromium) -> None:
     before = launchers()
     browsers = Browsers(chromium.path, idle_s=0.1)
     browsers.render(plain("/react/"), Site(), AMPLE, user_agent="Tiptoe")
-    until(lambda: launchers() == before, "the browser is retired")
+    until(lambda: launchers() <= before, "the browser is retired")
     browsers.close()
 
 
@@ -203,7 +203,7 @@ def test_a_page_that_is_open_at_the_close_ends_with_its_browser(chromium: Chromi
     browsers = Browsers(chromium.path)
     found = browsers.render(plain("/react/"), looking(browsers.close), AMPLE, user_agent="Tiptoe")
     assert title(found) == "Shop: 3 lamps"
-    assert launchers() == before
+    assert launchers() <= before
 
 
 @RARE

@@ -11,7 +11,7 @@ from app.celery import InPlace, make_app
 from app.config import load
 from app.errors import ServiceError
 
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 # broker URL, are messages acknowledged?
 BROKERS = [
     ("redis://127.0.0.1:1/0", False),

@@ -117,12 +117,12 @@ def test_directory_is_served_signed_until_ctrl_c(key: Path) -> None:
     ) as process:
         assert process.stderr is not None
         port = int(re.findall(r"http://127\.0\.0\.1:(\d+)/", process.stderr.readline())[0])
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         connection.request("GET", DIRECTORY_PATH, headers={"Host": "bot.example.org"})
         answer = connection.getresponse()
         body = answer.read()
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (130, "")
     message = Answered(dict(answer.headers.items()), Asked(AGENT + DIRECTORY_PATH, {}))
     assert verify(message, signing_key.load(key), tag="http-message-signatures-directory", body=body)

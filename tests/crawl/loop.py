@@ -39,8 +39,8 @@ def make_settings(database_url: str, **overrides: object) -> Settings:
         "dispatch_tick_s": 10.0,
         "backoff_base_s": 0.01,
         "backoff_max_s": 0.02,
-        "request_deadline_s": 2.0,
-        "robots_deadline_s": 1.0,
+        "request_deadline_s": 10.0,  # a busy machine may hold an answer up for seconds
+        "robots_deadline_s": overrides.get("request_deadline_s", 10.0),
         "queues": 4,
     }
     return load(**{**values, **overrides})

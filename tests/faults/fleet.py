@@ -21,7 +21,7 @@ from app.local.stack import MALLOC
 from tests.faults.waiting import until
 from tests.faults.web import ROOT
 
-COMMAND_S = 60.0
+COMMAND_S = 180.0
 MENDED_MOST = 20
 NOTHING: Mapping[str, str] = MappingProxyType({})
 

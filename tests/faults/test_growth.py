@@ -25,7 +25,7 @@ def web(tmp_path: Path) -> Iterator[Web]:
 
 def _links(url: str) -> set[str]:
     """Absolute ones."""
-    with urllib.request.urlopen(url, timeout=10) as answer:
+    with urllib.request.urlopen(url, timeout=30) as answer:
         return {urljoin(url, link) for link in _LINK.findall(answer.read().decode())}
 
 

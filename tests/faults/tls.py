@@ -22,7 +22,7 @@ Manner = Literal["good", "misnamed", "expired", "self-signed", "tls-1", "plain"]
 MANNERS: tuple[Manner, ...] = get_args(Manner)
 HANDSHAKE = b"\x16"  # a record's first byte, RFC 8446 section 5.1
 PAGE = b"<!doctype html><title>good</title><p>A page over TLS, with a few words of text."
-PATIENCE_S = 5.0
+PATIENCE_S = 30.0
 
 
 class TlsSite:

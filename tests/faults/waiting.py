@@ -6,7 +6,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-PATIENCE_S = 90.0
+PATIENCE_S = 180.0  # a hang is found after it
 LOOK_S = 0.02
 
 

@@ -31,8 +31,8 @@ from tests.hostile.peer import Answer, Line
 __all__ = ["BEHAVIOURS", "NETWORK", "Behaviour", "Host", "HostileOrigin", "Line"]
 
 T = TypeVar("T")
-CALL_S = 10.0  # a call into the origin's thread ends within
-QUIET_S = 5.0
+CALL_S = 60.0  # a call into the origin's thread ends within
+QUIET_S = 60.0
 LOOK_S = 0.005
 
 

@@ -100,7 +100,7 @@ def test_the_site_behind_the_robots(origin: HostileOrigin) -> None:
 
 
 def test_robots_that_hang_reset_or_lead_away(origin: HostileOrigin) -> None:
-    assert raw(origin.add("robotshang"), "/robots.txt") == (b"", "quiet")
+    assert raw(origin.add("robotshang"), "/robots.txt", is_silent=True) == (b"", "quiet")
     assert raw(origin.add("robotsreset"), "/robots.txt") == (b"", "reset")
     octets, ending = raw(origin.add("robotsshort"), "/robots.txt")
     assert (octets.endswith(b"\r\n\r\n" + robots.RULE), ending) == (True, "closed")

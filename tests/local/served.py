@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from redis.retry import Retry
 from app.local.services import LocalServices
 
 SOURCE = Path(__file__).parents[2]
-GONE_S = 15.0
+GONE_S = 90.0  # that the end of servers may take: a hang is found after it
 NO_RETRY = Retry(NoBackoff(), 0)
 
 USER_OF_SERVICES = """
@@ -65,13 +64,6 @@ def processes_in(folder: Path) -> list[str]:
         except OSError:
             continue
     return found
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + GONE_S
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def first_line(child: "subprocess.Popen[str]") -> str:

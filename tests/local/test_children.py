@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Callable
+from operator import attrgetter
 from pathlib import Path
 from threading import Event
 
@@ -14,8 +14,10 @@ import pytest
 
 from app.local import children
 from app.local.children import heed_interrupts, interruptible, spawn, stop
+from tests.faults.waiting import until
 
 SOURCE = Path(__file__).parents[2]
+ENDINGS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 DEAF = "trap '' TERM; echo ready; sleep 60 & wait; sleep 60"
 PARENT = """
 import os, signal, sys, time
@@ -46,13 +48,6 @@ def shell(script: str, log: Path) -> "subprocess.Popen[bytes]":
     return child
 
 
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 15
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def group_exists(leader: int) -> bool:
     try:
         os.killpg(leader, 0)
@@ -80,7 +75,7 @@ def test_child_that_does_not_listen_is_killed_with_its_children(tmp_path: Path) 
     child = shell(DEAF, tmp_path / "log")
     stop(child, signal=signal.SIGTERM, timeout_s=0.1)
     assert child.returncode == -signal.SIGKILL
-    wait_until(lambda: not group_exists(child.pid))  # its sleep is init's to bury
+    until(lambda: not group_exists(child.pid), "its children have ended")  # its sleep is init's to bury
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="PR_SET_PDEATHSIG is Linux'")
@@ -91,7 +86,7 @@ def test_child_ends_with_a_killed_parent(tmp_path: Path) -> None:
         pid = int(parent.stdout.readline())
         assert is_alive(pid)
         parent.kill()
-    wait_until(lambda: not is_alive(pid))
+    until(lambda: not is_alive(pid), "the child has ended")
 
 
 def test_missing_program_is_an_os_error(tmp_path: Path) -> None:
@@ -108,23 +103,24 @@ def test_long_log_is_set_aside_at_the_next_start(tmp_path: Path) -> None:
     assert log.read_text() == "ready\n"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", ENDINGS, ids=attrgetter("name"))
 @pytest.mark.parametrize("when", ["before", "after_in_parent"])
 def test_ctrl_c_in_the_middle_of_a_start_is_not_lost(tmp_path: Path, when: str, number: signal.Signals) -> None:
     """Python drops what a hook of a fork raises, and the handler of a signal may run in one."""
     argv = [sys.executable, "-c", INTERRUPTED, str(tmp_path / "log"), when, str(int(number))]
-    assert subprocess.run(argv, cwd=SOURCE, timeout=60, check=False).returncode == 130
+    code = subprocess.run(argv, cwd=SOURCE, timeout=60, check=False).returncode
+    assert code == 130, f"{number.name} did not interrupt it: its code is 130 where it does"
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", ENDINGS, ids=attrgetter("name"))
 def test_ctrl_c_in_a_callback_of_python_is_not_lost(number: signal.Signals) -> None:
     with interruptible():
         thing = Event()
         mark = weakref.ref(thing, lambda _: signal.raise_signal(number))
         heed_interrupts()
         del thing  # what the callback raises is printed and dropped
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt):  # not raised: the process ignores the signal, or forgot it
             heed_interrupts()
     assert mark() is None
     heed_interrupts()

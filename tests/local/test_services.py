@@ -23,6 +23,7 @@ from app.local.home import is_held, open_home
 from app.local.services import LocalServices, Services, data_dir, start_postgres, start_valkey
 from app.local.supervisor import keeper_id
 from app.runtime.environment import NAMES
+from tests.faults.waiting import until
 from tests.local.served import (
     NO_RETRY,
     Commands,
@@ -33,7 +34,6 @@ from tests.local.served import (
     first_line,
     keep_something,
     processes_in,
-    wait_until,
 )
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs Postgres as another user")
@@ -44,7 +44,7 @@ def home(reachable_tmp: Path) -> Iterator[Path]:
     """The same for all tests here (making a database costs a second); nothing runs in it before or after a test."""
     folder = reachable_tmp / "shared"
     yield folder
-    wait_until(lambda: not processes_in(folder))
+    until(lambda: not processes_in(folder), f"no process is left in {folder}")
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def own_home(reachable_tmp: Path, request: pytest.FixtureRequest) -> Iterator[Pa
     """For tests that damage it."""
     folder = reachable_tmp / request.node.name
     yield folder
-    wait_until(lambda: not processes_in(folder))
+    until(lambda: not processes_in(folder), f"no process is left in {folder}")
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_killed_command_leaves_nothing_running_and_the_next_starts(home: Path, c
     told = first_line(child)
     keep_something(told.split()[-1])
     commands.kill_all()
-    wait_until(lambda: not processes_in(home))
+    until(lambda: not processes_in(home), f"no process is left in {home}")
     with both(home) as services:
         assert ask(services.database_url, "SELECT count(*) FROM kept") == 1
 
@@ -222,16 +222,16 @@ def test_failure_of_the_second_gives_up_the_first(own_home: Path) -> None:
 def test_home_removed_while_in_use_stops_the_servers_all_the_same(own_home: Path) -> None:
     with start_valkey(own_home, print):
         shutil.rmtree(own_home)
-    wait_until(lambda: not processes_in(own_home))
+    until(lambda: not processes_in(own_home), f"no process is left in {own_home}")
 
 
 @pytest.mark.faults
 def test_a_server_that_falls_over_comes_back_on_its_port(home: Path) -> None:
     with start_valkey(home, print) as running, redis.Redis.from_url(running.url, retry=NO_RETRY) as broker:
         before = broker.info("server")
-        wait_until(lambda: broker.info("server")["uptime_in_seconds"] > supervisor.LIVED_S)
+        until(lambda: broker.info("server")["uptime_in_seconds"] > supervisor.LIVED_S, "it has lived for long")
         os.kill(before["process_id"], signal.SIGKILL)
-        wait_until(lambda: answers(broker))
+        until(lambda: answers(broker), "the broker answers")
         assert broker.info("server")["run_id"] != before["run_id"]
 
 

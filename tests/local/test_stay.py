@@ -13,7 +13,8 @@ import pytest
 from app.local.home import is_held
 from app.local.services import data_dir
 from app.local.supervisor import keeper_id
-from tests.local.served import SOURCE, Commands, ask, end, first_line, processes_in, wait_until
+from tests.faults.waiting import until
+from tests.local.served import SOURCE, Commands, ask, end, first_line, processes_in
 
 LONG_S = 3_600.0
 NAMES = ("postgres", "valkey")
@@ -25,7 +26,7 @@ def home(reachable_tmp: Path) -> Iterator[Path]:
     folder = reachable_tmp / "stays"
     yield folder
     shutil.rmtree(folder / "run", ignore_errors=True)  # ends what stays
-    wait_until(lambda: not processes_in(folder))
+    until(lambda: not processes_in(folder), "no process is left in the folder")
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ def test_they_end_by_themselves_once_nobody_used_them_for_a_while(
         commands.kill_all()
     else:
         end(child)
-    wait_until(lambda: not processes_in(home))
+    until(lambda: not processes_in(home), "no process is left in the folder")
     assert not any(is_held(home / "run" / f"{name}.keeper") for name in NAMES)
 
 
@@ -101,13 +102,13 @@ def test_a_home_that_is_moved_or_removed_ends_them(home: Path, commands: Command
     first_line(child)
     end(child)
     moved = home.rename(home.with_name("moved"))
-    wait_until(lambda: not processes_in(moved))
+    until(lambda: not processes_in(moved), "no process is left in the folder")
     moved.rename(home)
     child = commands.start(home, stay_s=LONG_S)
     assert first_line(child).startswith("('postgres', 'valkey')")
     end(child)
     shutil.rmtree(home / "run")
-    wait_until(lambda: not processes_in(home))
+    until(lambda: not processes_in(home), "no process is left in the folder")
 
 
 def test_a_signal_ends_them_at_once(home: Path, commands: Commands) -> None:
@@ -118,7 +119,7 @@ def test_a_signal_ends_them_at_once(home: Path, commands: Commands) -> None:
     for number in keepers(home):
         assert number is not None
         os.kill(number, signal.SIGTERM)
-    wait_until(lambda: not processes_in(home))
+    until(lambda: not processes_in(home), "no process is left in the folder")
     assert [(home / "run" / f"{name}.keeper").read_text() for name in NAMES] == ["", ""]
 
 

@@ -9,6 +9,7 @@ from tests.net.hostile import Behaviour, HostileServer, Peer, once, page, raw
 from tests.net.senders import Replying, dialler_to, loopback_sender
 
 DEADLINE_S = 0.4
+LATEST_MS = 8_000  # after which it ends on a busy machine, too; who drips goes on for longer, who is silent for ever
 
 
 def answered(site: HostileServer, sender: Replying, answer: bytes | Behaviour, **asked: Any) -> Reply:

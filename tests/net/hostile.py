@@ -98,7 +98,7 @@ class HostileServer:
 
     def hang_up_all(self) -> None:
         """Closes the connection that was accepted last, once it is there; and with it all before."""
-        assert self.accepted.acquire(timeout=10)
+        assert self.accepted.acquire(timeout=30)
         for peer in self._peers:
             with suppress(OSError):
                 peer.sock.shutdown(socket.SHUT_RDWR)

@@ -101,7 +101,7 @@ def held(names: Names, release: threading.Event) -> Callable[..., Sequence[tuple
     """A getaddrinfo that answers when `release` is set."""
 
     def getaddrinfo(host: str, port: int | None, **options: Any) -> Sequence[tuple[Any, ...]]:
-        release.wait(10)
+        release.wait(30)
         return names(host, port, **options)
 
     return getaddrinfo
@@ -122,7 +122,7 @@ def test_without_patience_what_is_remembered_answers_and_a_lookup_begins_where_n
     looked_up = threading.Event()
 
     def getaddrinfo(*args: Any, **options: Any) -> Sequence[tuple[Any, ...]]:
-        assert looked_up.wait(10)
+        assert looked_up.wait(30)
         return names(*args, **options)
 
     resolver = Resolver(getaddrinfo=getaddrinfo)
@@ -142,7 +142,7 @@ def test_one_lookup_in_flight_per_name() -> None:
         thread.start()
     release.set()
     for thread in threads:
-        thread.join(10)
+        thread.join(30)
     assert answers == [["127.0.0.1"]] * 5
     assert names.asked == ["a"]
 

@@ -120,7 +120,7 @@ def test_rebinding_the_address_that_was_judged_is_the_one_that_is_dialled(site: 
         sender = loopback_sender(dialler=dialler_to((ipaddress.ip_network(site.address),), resolver=resolver))
         site.answers["/"] = once(page())
         assert sender.send(Request(url=site.url("/", "rebound.test"))).address == site.address
-        assert site.hung_up.acquire(timeout=5)
+        assert site.hung_up.acquire(timeout=30)
         reply = sender.send(Request(url=site.url("/", "rebound.test")))
         assert reply.failure is Failure.ADDRESS
         assert (site.connections, other.connections) == (1, 0)

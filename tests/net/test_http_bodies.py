@@ -148,7 +148,7 @@ def test_a_body_over_the_cap_is_truncated(site: HostileServer, sender: Replying,
     site.answers["/"] = page(gzip.compress(body) if encoding else body, b"Content-Encoding: " + encoding)
     reply = sender.send(Request(url=site.url("/"), max_body_bytes=5000))
     assert (len(reply.body), reply.truncated, reply.failure) == (5000, True, None)
-    assert site.hung_up.acquire(timeout=5)
+    assert site.hung_up.acquire(timeout=30)
 
 
 def test_error_pages_are_read_to_64_kib(site: HostileServer, sender: Replying) -> None:

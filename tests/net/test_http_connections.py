@@ -52,7 +52,7 @@ def test_a_connection_that_the_server_closed_while_idle_is_replaced(site: Hostil
     for number in (1, 2, 3):
         reply = sender.send(Request(url=site.url("/")))
         assert (reply.status, reply.detail) == (200, "")
-        assert site.hung_up.acquire(timeout=5)
+        assert site.hung_up.acquire(timeout=30)
         assert site.connections == number
 
 
@@ -100,14 +100,14 @@ def test_close_idle(site: HostileServer, sender: Replying) -> None:
     brief.send(Request(url=site.url("/")))
     assert brief.close_idle() == 1
     assert brief.close_idle() == 0
-    assert site.hung_up.acquire(timeout=5)
+    assert site.hung_up.acquire(timeout=30)
 
 
 def test_close(site: HostileServer, sender: Replying) -> None:
     site.answers["/"] = page()
     sender.send(Request(url=site.url("/")))
     sender.close()
-    assert site.hung_up.acquire(timeout=5)
+    assert site.hung_up.acquire(timeout=30)
     assert sender.send(Request(url=site.url("/"))).status == 200
 
 
@@ -117,7 +117,7 @@ def test_connections_are_bounded_over_all_origins() -> None:
         for site in (first, second, first, third):
             site.answers["/"] = page()
             sender.send(Request(url=site.url("/")))
-        assert second.hung_up.acquire(timeout=5)  # the least recently used
+        assert second.hung_up.acquire(timeout=30)  # the least recently used
         sender.send(Request(url=first.url("/")))
         assert (first.connections, second.connections, third.connections) == (1, 1, 1)
     sender.close()
@@ -136,6 +136,6 @@ def test_threads_share_a_sender(sender: Replying) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(20)
+            thread.join(30)
         assert len(replies) == 80
         assert all(each.body == str(each.address).encode() for each in replies)

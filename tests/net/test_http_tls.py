@@ -14,7 +14,7 @@ from app.net.dns import Resolver
 from app.net.http import Sender
 from app.net.sockets import FORWARD_SECRET, ONLY_HTTP2, RSA_KEY_EXCHANGE, tls_context
 from tests.authority import Authority
-from tests.net.broken import DEADLINE_S, drip_body, sender_of
+from tests.net.broken import DEADLINE_S, LATEST_MS, drip_body, sender_of
 from tests.net.hostile import LOOPBACK, HostileServer, page
 from tests.net.senders import Replying, dialler_to, loopback_sender
 
@@ -63,7 +63,7 @@ class Waiting:
 
     def open(self) -> bool:
         self.asked += 1
-        assert self._tickets.wait(10)
+        assert self._tickets.wait(30)
         return True
 
     def is_late(self) -> bool:
@@ -218,7 +218,7 @@ def test_a_server_that_speaks_only_http2_is_named(authority: Authority, trusting
             thread.start()
             scheme = "http" if tls is None else "https"
             reply = trusting.send(Request(url=f"{scheme}://good.test:{listener.getsockname()[1]}/", deadline_s=5))
-            thread.join(5)
+            thread.join(30)
         assert (reply.failure, reply.detail) == (Failure.PROTOCOL, ONLY_HTTP2)
 
 
@@ -242,7 +242,7 @@ def test_a_server_that_refuses_our_protocol_is_named(trusting: Replying) -> None
         thread = threading.Thread(target=refuse)
         thread.start()
         reply = trusting.send(Request(url=f"https://good.test:{listener.getsockname()[1]}/", deadline_s=5))
-        thread.join(5)
+        thread.join(30)
     assert (reply.failure, reply.detail) == (Failure.TLS, ONLY_HTTP2)
 
 
@@ -264,7 +264,7 @@ def test_plain_http_on_a_tls_port(trusting: Replying) -> None:
         thread = threading.Thread(target=answer)
         thread.start()
         reply = trusting.send(Request(url=f"https://good.test:{listener.getsockname()[1]}/", deadline_s=5))
-        thread.join(5)
+        thread.join(30)
     assert (reply.status, reply.failure) == (None, Failure.TLS)
 
 
@@ -273,4 +273,4 @@ def test_a_handshake_that_never_comes(trusting: Replying) -> None:
         url = f"https://good.test:{listener.getsockname()[1]}/"
         reply = trusting.send(Request(url=url, deadline_s=DEADLINE_S))
     assert reply.failure is Failure.CONNECT_TIMEOUT
-    assert reply.total_ms < DEADLINE_S * 1000 + 1000
+    assert reply.total_ms < LATEST_MS

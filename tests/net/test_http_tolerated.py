@@ -163,5 +163,5 @@ def test_a_body_shorter_than_its_framing_is_cut(site: HostileServer, sender: Rep
 
 def test_so_is_a_plain_one_that_is_waited_for(site: HostileServer, sender: Replying) -> None:
     site.answers["/"] = kept_open(raw(OK + b"Content-Length: 20", b"half"))
-    reply = sender.send(Request(url=site.url("/"), deadline_s=0.4))
+    reply = sender.send(Request(url=site.url("/"), deadline_s=1.0))
     assert (reply.failure, reply.body) == (Failure.TIMEOUT, b"half")

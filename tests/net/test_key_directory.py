@@ -32,7 +32,7 @@ def ask(
     served: KeyDirectory, method: str = "GET", path: str = DIRECTORY_PATH, host: str | None = None
 ) -> tuple[http.client.HTTPResponse, bytes]:
     """The answer and its body."""
-    connection = http.client.HTTPConnection(str(served.server_address[0]), served.server_address[1], timeout=5)
+    connection = http.client.HTTPConnection(str(served.server_address[0]), served.server_address[1], timeout=30)
     connection.request(method, path, headers={"Host": host} if host else {})
     answer = connection.getresponse()
     body = answer.read()

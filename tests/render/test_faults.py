@@ -59,14 +59,14 @@ def test_a_killed_browser_costs_its_page_one_attempt(worker: Worker, web: Web, b
 
 
 def _turn_until_killed(database_url: str, is_open: Event) -> None:
-    settings = make_settings(database_url, lease_s=8.0)
+    settings = make_settings(database_url, lease_s=8.0, request_deadline_s=2.0)
     sender = make_sender(settings)
     made = make_worker(settings, engine=make_engine(settings), send=sender.send, where=sender.where, name="dies:1")
     turns(made, Stand(does=lambda: (is_open.set(), signal.pause()))).run()
 
 
 def test_a_killed_worker_leaves_its_page_to_another(make: Callable[..., Worker], database_url: str, web: Web) -> None:
-    worker = make(lease_s=8.0)
+    worker = make(lease_s=8.0, request_deadline_s=2.0)
     site = web.site()
     site.pages |= {"/": shell(), "/app.js": script()}
     start(worker, site.url("/"))

@@ -7,7 +7,7 @@ from contextlib import closing
 from app.runtime.broker import BrokerProbe
 
 BOUND_S = 0.3
-SLACK_S = 5.0
+SLACK_S = 20.0  # of a busy machine; who is not bounded takes 30 s or never ends
 
 
 def test_a_broker_that_answers(broker_url: str) -> None:

@@ -288,7 +288,7 @@ def test_who_waits_behind_another_gets_no_more_time_for_it() -> None:
         if reads.count("second") == 2:  # it has looked once, and knows until when it waits
             both_wait.set()
 
-    visits.looked = lambda look: (at_work.set(), both_wait.wait(5))
+    visits.looked = lambda look: (at_work.set(), both_wait.wait(60))
     visits.read = read
     threads = [threading.Thread(target=lambda: begun.append(visits.intake.wait()), name=n) for n in ("first", "second")]
     threads[0].start()

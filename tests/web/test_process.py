@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -53,13 +54,13 @@ def web(environment: dict[str, str], folder: Path, *options: str, **streams: Any
         yield process
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(90)
 
 
 KILLS = [pytest.param(each, marks=pytest.mark.faults) for each in (signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, *KILLS])
+@pytest.mark.parametrize("number", [signal.SIGINT, *KILLS], ids=attrgetter("name"))
 def test_it_serves_until_a_signal_and_leaves_nothing(
     database_url: str, port: int, tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -78,7 +79,7 @@ def test_it_serves_until_a_signal_and_leaves_nothing(
     assert person.get(said.split()[1], timeout=30).status_code == 200
     stream = person.get(f"http://127.0.0.1:{port}/stream", stream=True, timeout=30)  # an open stream holds nobody up
     process.send_signal(number)
-    assert process.wait(30) == (-number if number == signal.SIGKILL else 130)
+    assert process.wait(90) == (-number if number == signal.SIGKILL else 130)
     assert process.stderr.read() == "", "the web process has ended, which wrote there too"
     stream.close()
     with pytest.raises(requests.ConnectionError):

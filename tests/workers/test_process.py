@@ -82,7 +82,7 @@ def test_more_parked_visits_wait_for_answers_than_a_process_has_threads_for_new_
 
     def wait_for_an_answer(_: object) -> visits.VisitReport:
         with worker.seats.left():
-            all_wait.wait(10.0)
+            all_wait.wait(60.0)
         waited.append(1)
         return visits.VisitReport(host=None, ending=VisitEnding.CLOSED)
 

@@ -50,7 +50,7 @@ def idle_for(seconds: float) -> WorkerProgress:
 # offers in vain, idle for so many seconds, queues served, broker answers → ends
 ROWS = [
     (3, 61, QUEUES, True, True),
-    (3, 59, QUEUES, True, False),  # it has just done something
+    (3, 30, QUEUES, True, False),  # it has just done something
     (2, 61, QUEUES, True, False),  # a message can be lost
     (3, 61, ("host-01",), True, False),  # not its queues
     (3, 61, QUEUES, False, False),  # another worker would get no messages either
@@ -143,7 +143,7 @@ def test_visiting_is_progress_and_forgotten_when_it_ends_even_by_an_error() -> N
 FROZEN = """
 import os, re, time
 from workers import watchdog
-watchdog.keep_pulse(2.0)
+watchdog.keep_pulse(4.0)
 began = time.monotonic()
 {}
 os.write(1, b"lives")
@@ -157,8 +157,8 @@ os._exit(0)
     ("does", "code"),
     [
         ("re.fullmatch('(a|a)*b', 'a' * 64)", 1),  # holds the interpreter's lock
-        ("time.sleep(3)", 0),  # a thread that waits for something leaves the others their turn
-        ("while time.monotonic() < began + 3: pass", 0),  # and so does one that is busy
+        ("time.sleep(5)", 0),  # a thread that waits for something leaves the others their turn
+        ("while time.monotonic() < began + 5: pass", 0),  # and so does one that is busy
     ],
 )
 def test_a_process_that_stands_still_as_a_whole_is_ended(does: str, code: int) -> None:

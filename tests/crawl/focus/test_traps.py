@@ -94,7 +94,7 @@ def test_less_of_a_text_is_looked_at_where_nothing_is_refused(
     start(worker, site.url(), budgets=budgets)
     run(worker)
     assert pattern(worker, "/long/#")["fetched"] == 4
-    assert pattern(worker, "/long/#")["new"] == new
+    assert pattern(worker, "/long/#")["new"] == new, "pages whose text counts as new"
 
 
 def test_days_that_say_something_are_fetched(worker: Worker, site: Site) -> None:

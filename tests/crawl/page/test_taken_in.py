@@ -20,6 +20,7 @@ from tests.crawl.web import Answer, Site, Web, html
 from tests.store.rows import one, sql, url
 
 POISON = b"POISON"
+HOUR_S = 3_600.0
 
 
 class Faulty(MemoryGate):
@@ -75,8 +76,8 @@ def states(worker: Worker) -> Mapping[str, str]:
     ],
     ids=lambda each: type(each).__name__,
 )
-def test_a_bug_costs_its_page_alone(worker: Worker, web: Web, fault: Exception, said: str) -> None:
-    site, worker = poisoned(web), replace(worker, memory_gate=Faulty(fault))
+def test_a_bug_costs_its_page_alone(make: Callable[..., Worker], web: Web, fault: Exception, said: str) -> None:
+    site, worker = poisoned(web), replace(make(visit_max_s=HOUR_S), memory_gate=Faulty(fault))
     start(worker, site.url())
     reports = run(worker)
     assert {path: site.pages_asked.count(path) for path in site.pages} == {"/": 1, "/a": 1, "/bad": 1, "/b": 1}
