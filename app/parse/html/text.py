@@ -29,8 +29,7 @@ def fold(text: str | None) -> str:
 
 
 def hidden_roots(root: Element) -> list[Element]:
-    """Elements hidden by their own attributes: by display:none and visibility:hidden, then by `hidden`, each in document
-    order.
+    """Elements hidden by themselves: by display:none and visibility:hidden, then by `hidden`, each in document order.
 
     A script shows the document itself, and an application's root (`_shown_later`), so they hide nothing; nor does
     `hidden=until-found`, which the search of a browser opens.
