@@ -1,4 +1,4 @@
-"""`python -m bench [names…]`: run benchmarks one after the other; none named: crawl, layers, claim and polite."""
+"""`python -m bench [names…]`: run benchmarks one after the other; none named: crawl, claim and polite."""
 
 import argparse
 import signal
@@ -9,46 +9,34 @@ from pathlib import Path
 from bench import (
     claim,
     crawl,
-    dns,
     fleet,
     growth,
-    hot_rows,
-    known_keys,
-    layers,
     memory,
-    metrics,
     polite,
     road,
     scale,
     search,
     shared_address,
     slow,
-    stale,
     viewers,
 )
 from bench.report import BenchError
 
 BENCHES: dict[str, Callable[[argparse.Namespace], None]] = {
     "crawl": crawl.main,
-    "layers": layers.main,
     "claim": claim.main,
     "polite": polite.main,
     "fleet": fleet.main,
     "slow": slow.main,
     "road": road.main,
     "shared": shared_address.main,
-    "dns": dns.main,
-    "stale": stale.main,
     "memory": memory.main,
     "scale": scale.main,
     "growth": growth.main,
-    "hot_rows": hot_rows.main,
-    "known_keys": known_keys.main,
     "search": search.main,
-    "metrics": metrics.main,
     "viewers": viewers.main,
 }
-DEFAULT = ("crawl", "layers", "claim", "polite")
+DEFAULT = ("crawl", "claim", "polite")
 
 
 def _numbers(value: str) -> int | tuple[int, ...]:
@@ -60,7 +48,7 @@ def _numbers(value: str) -> int | tuple[int, ...]:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(BENCHES)}; D: {' '.join(DEFAULT)}")
-    web = parser.add_argument_group("the web (crawl, layers, memory, polite, fleet)")
+    web = parser.add_argument_group("the web (crawl, memory, polite, fleet)")
     web.add_argument(
         "--tree",
         type=Path,
@@ -69,7 +57,7 @@ def _arguments() -> argparse.Namespace:
     web.add_argument(
         "--hosts",
         type=_numbers,
-        help="D: crawl 100, memory 92, polite, layers and fleet 200, road 2000; scale 2000,20000",
+        help="D: crawl 100, memory 92, polite and fleet 200, road 2000; scale 2000,20000",
     )
     web.add_argument("--pages", type=int, help="pages per host, 0: the whole tree; D: crawl 160, memory and polite 0")
     web.add_argument("--port", type=int, default=8099)
@@ -98,9 +86,8 @@ def _arguments() -> argparse.Namespace:
         "--seconds",
         type=int,
         default=60,
-        help="polite, layers, fleet, slow, road, hot_rows: length of the run; viewers: of each third; D: 60",
+        help="polite, fleet, slow, road: length of the run; viewers: of each third; D: 60",
     )
-    run.add_argument("--keys", type=int, help="known_keys: how many are met; D: 10000000")
     run.add_argument("--scenes", help=f"shared: of {','.join(shared_address.SCENES)} and their like; D: all")
     run.add_argument("--threads", type=_numbers, default=64, help="road: of a process, one run each; D: 64")
     run.add_argument("--no-scrapy", action="store_true", help="road: without Scrapy beside it")
@@ -109,7 +96,7 @@ def _arguments() -> argparse.Namespace:
     run.add_argument(
         "--sizes",
         default="100000,1000000",
-        help="claim, metrics: URLs in the frontier; add 10000000 for the whole test; search: pages",
+        help="claim: URLs in the frontier; add 10000000 for the whole test; search: pages",
     )
     _of_the_frontier(parser.add_argument_group("the frontier (scale, viewers)"))
     arguments = parser.parse_args()

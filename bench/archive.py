@@ -42,7 +42,7 @@ _ASKED = {
     "Accept": "text/html,application/xhtml+xml;q=0.9",
     "Accept-Language": "*",
     "Accept-Encoding": "gzip, deflate, br, zstd",
-    "User-Agent": "Tiptoe/0.1.0 (+https://crawl.example.org/; crawl@example.org)",
+    "User-Agent": "Tiptoe/0.2.0 (+https://crawl.example.org/; crawl@example.org)",
 }
 _NOTES = {"outcome": "page", "hopsFromSeed": 3, "via": "http://site.test/docs/", "charset": "utf-8"}
 

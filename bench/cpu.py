@@ -23,7 +23,6 @@ ENDED = "ended"  # children of ours that are no more
 ROLES = (
     (("app.local.supervisor",), "keepers"),
     (("app.runtime.reader",), "readers"),
-    (("bench.clock", "worker"), "workers"),
     (("celery", "worker"), "workers"),
     (("celery", "beat"), "beat"),
     (("tiptoe", "crawl"), COMMAND),

@@ -19,9 +19,8 @@ from statistics import median
 from typing import NamedTuple
 
 from app.browser.find import find
-from app.browser.flags import FLAGS
 from app.browser.pool import Browsers
-from app.browser.tree import measure
+from app.browser.process import FLAGS, measure
 from app.browser.values import Answer, Bounds, BrowserProblem, Chromium, Rendering
 from tests.browser.processes import below, status
 from tests.browser.site import Site, plain, respond

@@ -24,7 +24,7 @@ import urllib3
 
 from app.browser.find import find
 from app.browser.pool import Browsers
-from app.browser.tree import measure
+from app.browser.process import measure
 from app.browser.values import Answer, Bounds, BrowserProblem, PlainResponse, Refused, Rendering, SubRequest
 from app.model.render import RenderRefusal
 from bench.report import ROOT, BenchError

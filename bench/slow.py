@@ -46,6 +46,7 @@ def _crawl(home: Path, seeds: list[str], seconds: int) -> None:
         "TIPTOE_HOME": str(home),
         "TIPTOE_ALLOW_NETWORKS": "127.0.0.0/8",
         "TIPTOE_PROCESSES": "2",
+        "TIPTOE_CONSTANT_SERVICES_STAY_S": "0",
     }
     command = [
         str(tiptoe.COMMAND),

@@ -72,6 +72,7 @@ def crawl(
     command = [str(COMMAND), "crawl", *web.seeds, "--scope", "host", "--name", "bench", "--json", *arguments]
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TIPTOE_")}
     ours = {"TIPTOE_HOME": str(home), "TIPTOE_ALLOW_NETWORKS": "127.0.0.0/8", "TIPTOE_PROCESSES": "2"}
+    ours |= {"TIPTOE_CONSTANT_SERVICES_STAY_S": "0"}
     log = home.with_suffix(".log")
     try:
         with group(command, log=log, env={**clean, **ours, **env}, cwd=ROOT) as child:

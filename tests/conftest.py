@@ -3,7 +3,7 @@
 services: both, in a home of their own.   make_database(): URL of a fresh, migrated, empty database.
 database_url: one for the test module.   broker_url: an empty Redis database for the test.
 rabbitmq_url: a real RabbitMQ without queues; a test that wants it is skipped where none is installed.
-No test sees the TIPTOE_ variables of whoever runs it.
+No test sees the TIPTOE_ variables of whoever runs it; commands leave no services running.
 """
 
 import atexit
@@ -57,6 +57,7 @@ structlog.configure = partial(_configure, structlog.configure)
 
 for _name in [name for name in os.environ if name.startswith("TIPTOE_")]:
     del os.environ[_name]
+os.environ["TIPTOE_CONSTANT_SERVICES_STAY_S"] = "0"  # what a test starts ends with it
 
 
 @pytest.hookimpl(wrapper=True)

@@ -12,10 +12,10 @@ import typer
 from sqlalchemy import text
 
 from app.cli import make_app
-from app.config import table
 from app.model import Cause, CrawlEnding, Outcome, Refusal, RestReason, VisitEnding
 from app.policy import lifecycle, lifecycle_visit
 from app.store import db, views
+from tests import settings_table
 from tests.acceptance.pages import PAGES, blocks
 
 ROOT = Path(__file__).parents[1]
@@ -26,8 +26,8 @@ QUERIES = [block.text for block in blocks("docs/sql.md") if block.language == "s
 
 def test_every_setting_is_documented_as_it_is() -> None:
     page = (DOCS / "settings.md").read_text()
-    for tables in (table.table(), table.constants()):
-        assert tables in page, "run `python -m app.config.table` and paste its tables"
+    for tables in (settings_table.table(), settings_table.constants()):
+        assert tables in page, "run `python -m tests.settings_table` and paste its tables"
 
 
 def test_every_command_has_its_row() -> None:
@@ -42,6 +42,14 @@ def _commands(group: Any, *words: str) -> Iterator[str]:
             yield from _commands(each, *words, name)
         else:
             yield " ".join((*words, name))
+
+
+def test_a_decision_takes_eight_lines_and_the_figures_250() -> None:
+    entries = (DOCS / "decisions.md").read_text().split("\n### ")[1:]
+    texts = [entry.partition("\n## ")[0].splitlines() for entry in entries]
+    assert len(texts) > 20
+    assert {text[0]: len(text) for text in texts if sum(map(bool, text[1:])) > 8} == {}
+    assert len((ROOT / "bench/README.md").read_text().splitlines()) <= 250
 
 
 @pytest.mark.parametrize("path", re.findall(r"`(tests/[^`]+)`", (DOCS / "promises.md").read_text()))
@@ -61,7 +69,7 @@ def test_every_promise_that_code_cites_is_on_the_page() -> None:
 
 @pytest.mark.parametrize("word", [*Outcome, *Refusal])
 def test_every_outcome_and_refusal_is_explained(word: str) -> None:
-    assert f"| `{word}` |" in (DOCS / "concepts.md").read_text()
+    assert f"| `{word}` |" in (DOCS / "reasons.md").read_text()
 
 
 # the heading of a table in docs/reasons.md, what it lists
@@ -92,13 +100,13 @@ def test_every_reason_is_explained_and_no_other(heading: str, members: type[StrE
 )
 def test_the_diagrams_are_the_tables(table: Mapping[tuple[StrEnum, StrEnum], StrEnum]) -> None:
     diagram = lifecycle.diagram(table)
-    blocks = re.findall(r"```mermaid\n(.*?)\n```", (DOCS / "concepts.md").read_text(), re.DOTALL)
+    blocks = re.findall(r"```mermaid\n(.*?)\n```", (DOCS / "mechanisms.md").read_text(), re.DOTALL)
     assert diagram in blocks, "run `python -m app.policy.lifecycle` and `python -m app.policy.lifecycle_visit`"
 
 
 @pytest.mark.parametrize("state", [*lifecycle.UrlState, *lifecycle.HostState])
 def test_every_state_is_in_the_docs(state: StrEnum) -> None:
-    words = "".join((DOCS / name).read_text() for name in ("concepts.md", "glossary.md"))
+    words = "".join((DOCS / name).read_text() for name in ("concepts.md", "mechanisms.md", "glossary.md"))
     assert state.value in words
 
 

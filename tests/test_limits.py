@@ -42,7 +42,7 @@ LONG_FILES: dict[str, int] = {}
 
 # file::function → its lines today, with decorators and docstring
 LONG_FUNCTIONS: dict[str, int] = {
-    "bench/__main__.py::_arguments": 62,
+    "bench/__main__.py::_arguments": 58,
     "bench/crawl.py::main": 56,
     "tests/faults/conftest.py::make_rig": 53,
 }

@@ -82,7 +82,7 @@ def _opened(settings: "Settings", may: str) -> "Iterator[tuple[Settings, Engine]
             yield settings, engine
         return
     with (
-        start_postgres(settings.home, tell, makes=may != "READ") as running,
+        start_postgres(settings.home, tell, makes=may != "READ", stay_s=settings.services_stay_s) as running,
         _engine_of(running.url, may, is_ours=True) as engine,
     ):
         yield settings.model_copy(update={"database_url": running.url}), engine

@@ -335,5 +335,6 @@ def _other(found: CapturedUrl, latest: Capture, plain: bool) -> Capture:
     if plain:
         pages = [each for each in found.captures if each.kind == CaptureKind.PAGE and each.id < latest.id]
     if not pages:
-        raise InputError(found.url, f"has one capture of a page in {found.crawl}; crawl it again, then compare")
+        remedy = "crawl it again, or name another crawl with --crawl"
+        raise InputError(found.url, f"has one capture of a page in {found.crawl}; {remedy}")
     return next((each for each in pages if each.text_sha256 != latest.text_sha256), pages[0])

@@ -13,6 +13,7 @@ from app.admin.rendering import CrawlRenderings
 from app.admin.waiting import last_ending, resting_words, when
 from app.config import Settings
 from app.crawl.frontier.pick import make_scope
+from app.model import CrawlSpec
 from app.model.reasons import Cause, words
 from app.policy.focus.verdict import MOST_LEFT, Measured, left_out, verdict
 from app.policy.scope import host_of_folder, leads_away
@@ -118,10 +119,10 @@ def of(engine: Engine, name: str) -> Totals:
         return crawls.totals(tx, crawl.id)
 
 
-def totals(engine: Engine) -> list[Totals]:
-    """The totals of every crawl, the oldest first."""
+def listed(engine: Engine) -> list[tuple[Totals, CrawlSpec]]:
+    """The totals of every crawl, and what it is asked to be; the oldest first."""
     with db.transaction(engine) as tx:
-        return [crawls.totals(tx, crawl.id) for crawl in crawls.every(tx)]
+        return [(crawls.totals(tx, crawl.id), CrawlSpec.from_columns(crawl)) for crawl in crawls.every(tx)]
 
 
 def report(engine: Engine, name: str, settings: Settings | None = None) -> Report:

@@ -1,18 +1,144 @@
-"""One browser's process: started behind the guard, asked whether it is in order, measured, killed."""
+"""One browser's process: started behind the guard, asked whether it is in order, measured, killed.
+
+`FLAGS` are the switches that Chromium is started with: the kernel denies the network, these keep Chromium from trying.
+`measure` reads in `/proc` (proc(5)) what a process and all that it started hold and have used.
+"""
 
 import os
 import queue
 import subprocess
 import tempfile
 import time
+from collections import defaultdict
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Final
 
 from app.browser import guard
 from app.browser.connection import BrowserGone, BrowserHung, DevToolsPipe
-from app.browser.flags import FLAGS, UNSAFE
-from app.browser.tree import TreeUse, command_lines, held_bytes, measure
+from app.browser.guard import PROFILE
 from app.browser.values import BrowserProblem
+
+_TICKS_S: Final = 1 / os.sysconf("SC_CLK_TCK")
+_HELD: Final = (b"RssAnon:", b"RssShmem:")  # not RssFile: all of them share the program's own pages
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeUse:
+    """Use of a tree of processes.
+
+    memory_bytes  resident, the program's own pages aside; memory that two share counts for both
+    cpu_s         of user and system, of ended processes too
+    """
+
+    pids: frozenset[int]
+    memory_bytes: int
+    cpu_s: float
+
+
+def measure(root: int) -> TreeUse:
+    """Measure the tree below a process. Processes that end meanwhile are left out."""
+    children: dict[int, list[int]] = defaultdict(list)
+    cpu: dict[int, float] = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError):
+            fields = _stat(int(name))
+            children[int(fields[1])].append(int(name))
+            cpu[int(name)] = sum(map(int, fields[11:15])) * _TICKS_S
+    found, ahead = set[int](), list(children[root])
+    while ahead:
+        pid = ahead.pop()
+        found.add(pid)
+        ahead += children[pid]
+    return TreeUse(
+        pids=frozenset(found),
+        memory_bytes=held_bytes(frozenset(found)),
+        cpu_s=sum(cpu[pid] for pid in found),
+    )
+
+
+def held_bytes(pids: frozenset[int]) -> int:
+    """Memory of these processes, as in `TreeUse`. Those that ended meanwhile hold nothing."""
+    return sum(map(_held_bytes, pids))
+
+
+def command_lines(pids: frozenset[int]) -> list[list[bytes]]:
+    """The words of each process's command. Chromium writes its own anew, with blanks between them instead of NULs."""
+    found = []
+    for pid in pids:
+        with suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
+            found.append(file.read().replace(b"\0", b" ").split())
+    return found
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields after the name, which may hold spaces and parentheses: state, parent and so on."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        return file.read().rpartition(")")[2].split()
+
+
+def _held_bytes(pid: int) -> int:
+    with suppress(OSError), open(f"/proc/{pid}/status", "rb") as file:
+        return sum(int(line.split()[1]) * 1024 for line in file if line.startswith(_HELD))
+    return 0
+
+
+_FEATURES_OFF: Final = (
+    "AutofillServerCommunication",
+    "CertificateTransparencyComponentUpdater",
+    "HttpsFirstBalancedModeAutoEnable",
+    "HttpsUpgrades",  # a page of http: would be asked for with https:
+    "InterestFeedContentSuggestions",
+    "MediaRouter",
+    "OptimizationHints",
+    "PreloadTopChromeWebUI",  # a renderer of 100 MB that nobody sees
+    "Prerender2",
+    "SpareRendererForSitePerProcess",
+    "Translate",
+    "WebUIOmniboxAimPopup",
+    "WebUIOmniboxFullPopup",
+    "WebUIOmniboxPopup",
+)
+FLAGS: Final = (
+    "--headless",
+    "--remote-debugging-pipe",  # no port is opened
+    f"--user-data-dir={PROFILE}",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--force-webrtc-ip-handling-policy",
+    "--no-proxy-server",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-breakpad",
+    "--disable-client-side-phishing-detection",
+    "--disable-component-update",
+    "--disable-crash-reporter",
+    "--disable-default-apps",
+    "--disable-domain-reliability",
+    "--disable-extensions",
+    "--disable-sync",
+    "--metrics-recording-only",
+    "--no-default-browser-check",
+    "--no-first-run",
+    "--no-startup-window",
+    "--no-pings",
+    "--deny-permission-prompts",
+    "--disable-notifications",
+    "--disable-3d-apis",
+    "--disable-gpu",
+    "--mute-audio",
+    "--hide-scrollbars",
+    "--password-store=basic",
+    # Timers and frames at their own pace, as if somebody looked at the page.
+    "--disable-background-timer-throttling",
+    "--disable-backgrounding-occluded-windows",
+    "--disable-renderer-backgrounding",
+    "--window-size=1280,1024",
+    f"--disable-features={','.join(_FEATURES_OFF)}",
+    "--js-flags=--max-old-space-size=512",
+)
+UNSAFE: Final = (b"--no-sandbox", b"--disable-seccomp-filter-sandbox", b"--disable-setuid-sandbox", b"--single-process")
+
 
 START_S: Final = 30.0
 LOOK_S: Final = 1.0

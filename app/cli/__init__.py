@@ -1,6 +1,8 @@
 """The command line: `tiptoe`. Commands are shells over `app.admin`; what is heavy is imported within them."""
 
+import errno
 import gc
+import os
 import sys
 from typing import Annotated
 
@@ -9,16 +11,39 @@ import typer
 from app.cli import options
 from app.words import replace_unprintable
 
+_UNWRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EPIPE})
+
 
 def main() -> None:
     """Run a command and exit: 0 success, 1 a service or a finding, 2 bad input, 130 after Ctrl-C."""
     replace_unprintable()
     try:
-        make_app()(prog_name="tiptoe")
+        try:
+            make_app()(prog_name="tiptoe")
+        finally:
+            sys.stdout.flush()  # while a disk that is full can still be reported
     except KeyboardInterrupt:  # while it imports; a command's own is Typer's
         sys.exit(130)
+    except OSError as error:
+        if error.errno not in _UNWRITTEN:
+            raise
+        sys.exit(_unwritten(error))
     finally:
         gc.freeze()  # an exit looks all that is left over for garbage: a quarter of a short command's CPU time
+
+
+def _unwritten(error: OSError) -> int:
+    """Report an answer that cannot be written, in one line; a reader that went away needs none. Returns the exit code.
+
+    What is left of it is dropped, else the interpreter would try again at its end."""
+    from app.cli.out import say
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if error.errno == errno.EPIPE:
+        return 1
+    what = error.filename or "the answer"
+    say(f"tiptoe: {what}: cannot be written ({error.strerror}); free space, or write it elsewhere")
+    return 2
 
 
 def make_app() -> typer.Typer:

@@ -172,7 +172,8 @@ def _services(settings: "Settings") -> "Iterator[tuple[Settings, Services, Engin
     started = [name for name in ours if ours[name] is None and not is_held(run_folder / f"{name.lower()}.keeper")]
     if started:
         say(f"starting {' and '.join(started)} …")
-    local = LocalServices(settings.home, database_url=settings.database_url, broker_url=settings.broker_url, log=say)
+    given = {"database_url": settings.database_url, "broker_url": settings.broker_url}
+    local = LocalServices(settings.home, **given, log=say, stay_s=settings.services_stay_s)
     with interruptible(), local as services:
         where = {"database_url": services.database_url, "broker_url": services.broker_url}
         check_broker(services.broker_url)
@@ -187,6 +188,7 @@ def _services(settings: "Settings") -> "Iterator[tuple[Settings, Services, Engin
 
 def _check(settings: "Settings", *, web: bool) -> None:
     """Whether a crawl can be run with them, and the dashboard beside it. Raises InputError."""
+    from app.config import unknown_variables
     from app.crawl.state.setup import make_credentials, make_signer
     from app.log import configure
     from app.policy import identity
@@ -195,6 +197,8 @@ def _check(settings: "Settings", *, web: bool) -> None:
     make_signer(settings)  # a bad key file is one line here; later it would end every worker of the crawl
     make_credentials(settings)
     configure(settings.log_format, "WARNING")
+    for name in unknown_variables():
+        say(f"warning: {name} is not a setting; correct its spelling, or unset it")
     if settings.default_delay_s < settings.address_gap_s:
         say(f"the delay is {settings.default_delay_s:g} s, and an address gets a request")
         say(f"  every {settings.address_gap_s:g} s at most (TIPTOE_ADDRESS_GAP_S)")

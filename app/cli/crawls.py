@@ -14,7 +14,7 @@ from app.cli.database import open_database
 from app.cli.gather import gather
 from app.cli.options import retyped
 from app.cli.ordered import ordered
-from app.cli.out import AsJson, answer, done, facts, heading, rows_table, show_json, shown, table
+from app.cli.out import AsJson, answer, done, facts, heading, plain, rows_table, show_json, shown, table
 from app.model import CrawlChange
 from app.words import counted
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.admin.report import Report
+    from app.model import CrawlSpec
     from app.store.crawls import Crawl, Totals
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the crawl; `tiptoe crawl list` has them all.")]
@@ -135,12 +136,22 @@ def retry_failed(name: Name, as_json: AsJson = False) -> None:
 
 
 def list_(as_json: AsJson = False) -> None:
-    """List all crawls: state, and counts of this round."""
+    """List all crawls: state, and counts of this round; with --json also what each is asked to be."""
     from app.admin import report
 
     with open_database() as (_, engine):
-        found = report.totals(engine)
-    show_json(found) if as_json else show_totals(found)
+        found = report.listed(engine)
+    if as_json:
+        show_json([plain(totals) | _asked(spec) for totals, spec in found])
+    else:
+        show_totals([totals for totals, _ in found])
+
+
+def _asked(spec: "CrawlSpec") -> dict[str, object]:
+    """All that a crawl is asked to be, its budgets among the rest."""
+    asked: dict[str, object] = plain(spec)
+    del asked["budgets"]
+    return {**asked, **plain(spec.budgets)}
 
 
 def report(name: Name, as_json: AsJson = False) -> None:

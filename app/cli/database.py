@@ -43,7 +43,10 @@ def open_database(may: May = May.READ, *, makes_home: bool = False) -> "Iterator
     is_ours = settings.database_url is None
     with ExitStack() as shares:
         makes = makes_home or may >= May.CREATE
-        url = settings.database_url or shares.enter_context(start_postgres(settings.home, say, makes=makes)).url
+        url = settings.database_url
+        if url is None:
+            own = start_postgres(settings.home, say, makes=makes, stay_s=settings.services_stay_s)
+            url = shares.enter_context(own).url
         engine = db.connect(url, pool_size=2)
         shares.callback(engine.dispose)
         check_schema(engine, url, may, is_ours=is_ours)

@@ -103,4 +103,4 @@ def _embedded(settings: "Settings", shares: ExitStack) -> str | None:
 
     if not is_held(settings.home.resolve() / "run" / "valkey.keeper"):
         return None
-    return shares.enter_context(start_valkey(settings.home, say)).url
+    return shares.enter_context(start_valkey(settings.home, say, stay_s=settings.services_stay_s)).url

@@ -11,7 +11,7 @@ import math
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time, timedelta
@@ -174,13 +174,20 @@ def _lines(text: str, width: int) -> Iterator[tuple[int, int]]:
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Write a file and its folders, replacing an old one. Raises InputError when it cannot be written."""
+    """Write a file and its folders, replacing an old one: whole, or not at all. What is no file, such as /dev/stdout,
+    is written as it is. Raises InputError when it cannot be written."""
     from app.errors import InputError
 
+    draft = path if path.exists() and not path.is_file() else path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        draft.write_bytes(content.encode() if isinstance(content, str) else content)
+        if draft != path:
+            draft.replace(path)
     except OSError as error:
+        if draft != path:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
         raise InputError(f"{path}", f"cannot be written ({error.strerror}); choose another folder") from None
 
 

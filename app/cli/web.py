@@ -79,9 +79,7 @@ def _is_private() -> bool:
 
 def _new_user(name: str, role: str, as_json: bool) -> None:
     """Print a user for TIPTOE_WEB_USERS. Raises InputError."""
-    from pydantic import ValidationError
-
-    from app.config.web import WebSettings
+    from app.config import values
     from app.errors import InputError
     from app.policy import passwords
 
@@ -91,8 +89,8 @@ def _new_user(name: str, role: str, as_json: bool) -> None:
     password = asked if asked is not None else sys.stdin.readline().rstrip("\n")
     user = f"{name}:{role}:{passwords.hashed(password, secrets.token_bytes(passwords.SALT_BYTES))}"
     try:
-        WebSettings(web_users=(user,))
-    except ValidationError:
+        values.users((user,))
+    except ValueError:
         raise InputError(f"--new-user {name!r}", "write 1 to 64 letters, digits, dots, -, _ or @") from None
     if as_json:
         done("", as_json=True, user=user)

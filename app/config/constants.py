@@ -157,6 +157,13 @@ class Constants(BaseModel):
         86_400, gt=0, description="First interval between two readings of a sitemap, in crawls that keep fresh."
     )
 
+    services_stay_s: float = Field(
+        60.0,
+        ge=0,
+        le=86_400,
+        description="The embedded Postgres and Valkey run on for so long after the last command that used them: their start takes a few seconds, of which the next command has none.",
+    )
+
     archive_segment_bytes: int = Field(
         256 * 1024 * 1024,
         ge=1024,

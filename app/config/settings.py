@@ -1,26 +1,76 @@
 """The settings that an operator turns: one frozen, typed object. A test holds that docs/settings.md documents each.
 
-`GROUPS` in `app.config.table` follows the headings. Numbers that nobody turns are `Constants`.
+The comments between the fields are the headings of that page. Numbers that nobody turns are `Constants`.
 """
 
 import ipaddress
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator
-from pydantic_settings import SettingsConfigDict
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from app.config import values
-from app.config.groups import SettingGroups
-from app.config.sources import FromEnvironment
+from app.config.constants import CONSTANT_PREFIX, Constants
 from app.config.values import Network, Words
 
 DOTENV = ".env"
 PATHS = frozenset({"home", "signing_key", "credentials_file", "archive"})  # these may hold any octets
 
 
-class Settings(SettingGroups, FromEnvironment):
+class _Only(PydanticBaseSettingsSource):
+    """A source without the fields that are not wanted."""
+
+    def __init__(self, source: PydanticBaseSettingsSource, is_wanted: Callable[[str], bool]) -> None:
+        super().__init__(source.settings_cls)
+        self._source = source
+        self._is_wanted = is_wanted
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        return self._source.get_field_value(field, field_name)
+
+    def __call__(self) -> dict[str, Any]:
+        if isinstance(self._source, EnvSettingsSource):
+            return self._named(self._source)
+        return {name: value for name, value in self._source().items() if self._is_wanted(name)}
+
+    def _named(self, source: EnvSettingsSource) -> dict[str, Any]:
+        """The fields that a variable names: to look for each of a hundred takes 2 ms."""
+        found = {}
+        for name, field in source.settings_cls.model_fields.items():
+            if self._is_wanted(name) and f"{source.env_prefix}{name}".lower() in source.env_vars:
+                value, key, is_complex = source.get_field_value(field, name)
+                if value is not None:  # `NAME` without `=` in .env
+                    found[key] = source.prepare_field_value(name, field, value, is_complex)
+        return found
+
+
+class FromEnvironment(BaseSettings):
+    """Reads settings from the environment and `.env`, and constants from the environment alone, by a prefix of their own."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        fixed = frozenset(Constants.model_fields)
+        by_tests = EnvSettingsSource(settings_cls, env_prefix=CONSTANT_PREFIX)
+        return (
+            init_settings,
+            _Only(env_settings, lambda name: name not in fixed),
+            _Only(dotenv_settings, lambda name: name not in fixed),
+            _Only(by_tests, lambda name: name in fixed),
+        )
+
+
+class Settings(Constants, FromEnvironment):
     """All settings, environment names prefixed TIPTOE_. Seconds, bytes and counts as the suffix says."""
 
     model_config = SettingsConfigDict(
@@ -78,7 +128,7 @@ class Settings(SettingGroups, FromEnvironment):
         None,
         description="Domain of the reverse DNS names of those addresses, e.g. crawl.example.org, for the same page.",
     )
-    # Whom we contact: for crawls of sites of your own
+    # Whom we talk to: for crawls of sites of your own
     allow_networks: Annotated[Words, AfterValidator(values.networks)] = Field(
         (), description="CIDRs beyond the public addresses that may be contacted, e.g. 127.0.0.0/8."
     )
@@ -223,9 +273,75 @@ class Settings(SettingGroups, FromEnvironment):
         ge=0,
         description="A worker or beat that makes no progress for so long while work is due ends itself, so that its supervisor starts another. 0: never.",
     )
+    # Handlers (for those who extract items)
+    handlers: Annotated[Words, AfterValidator(values.one_each)] = Field(
+        (),
+        description="Modules and files with handlers, e.g. books.py shop.handlers; `tiptoe extract new NAME` writes a first one.",
+    )
+    handler_variables: Words = Field(
+        (),
+        description="Names of environment variables that handlers get beside PATH, HOME, LANG and the like, e.g. SHOP_KEY. A database's URL does not belong there.",
+    )
+    handler_deadline_s: float = Field(
+        30.0,
+        gt=0,
+        le=600,
+        description="Seconds that a handler may take for one page, by the clock; then its process ends.",
+    )
+    # Rendering (for those who crawl pages that need JavaScript)
+    chromium: str | None = Field(
+        None,
+        description="Chromium that renders pages which are empty without JavaScript, e.g. /usr/lib/chromium/chromium; none: found in the usual places.",
+    )
+    render_s: float = Field(
+        30.0,
+        ge=1,
+        le=300,
+        description="Seconds that a browser may take for one page; longer at a slow host, as far as a lease reaches.",
+    )
+    render_requests: int = Field(
+        50, ge=0, le=1_000, description="Requests that one page may make while it is rendered."
+    )
     # Logs (for those who read them)
     log_format: str = Field("console", pattern="^(console|json)$", description="console or json.")
     log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="DEBUG, INFO, WARNING or ERROR.")
+    # Metrics (for those who watch a fleet)
+    log_trace: int = Field(
+        0,
+        ge=0,
+        description="One URL in so many is logged whenever it is fetched, or refused as a link (`trace.settled`, `trace.refused`); always the same ones. 1: every one; 0: none.",
+    )
+    metrics: Annotated[str | None, AfterValidator(values.optional_place)] = Field(
+        None,
+        description="Address and port at which each worker and beat serves its metrics, e.g. 127.0.0.1:0; port 0, or one that is taken, stands for any that is free. Unset: they serve none.",
+    )
+    # The archive (for those who keep what was fetched)
+    archive: str | None = Field(
+        None,
+        description="Folder of the archive (WARC), or s3://bucket/prefix: closed segments go there from `archive` in TIPTOE_HOME. Unset: that folder.",
+    )
+    archive_keep_days: int = Field(
+        0,
+        ge=0,
+        description="Days that closed segments are kept; the last body of each page is copied forward. 0: for ever.",
+    )
+    # The dashboard (for those who use it)
+    web_listen: Annotated[str, AfterValidator(values.place)] = Field(
+        "127.0.0.1:8800",
+        description="Address and port of the dashboard. Anywhere but on loopback it wants users or a proxy; there, without them, the token of the URL that `tiptoe web` prints.",
+    )
+    web_users: Annotated[Words, AfterValidator(values.users)] = Field(
+        (),
+        description="Users of the dashboard, NAME:ROLE:HASH, where the role is read or steer; `tiptoe web --new-user NAME` makes one. anyone:read lets everybody look.",
+    )
+    web_proxy: Annotated[str | None, AfterValidator(values.proxy)] = Field(
+        None,
+        description="Header in which a proxy names the user who logged in there, and the proxy's network: X-Forwarded-User=10.0.0.7/32. Users that web_users does not name may read.",
+    )
+    web_hosts: Words = Field(
+        (),
+        description="Names under which the dashboard is reached, such as crawl.example.org; others are refused, but loopback and its own address.",
+    )
 
     @field_validator(*values.MAY_BE_EMPTY, mode="before")
     @classmethod
@@ -239,6 +355,11 @@ class Settings(SettingGroups, FromEnvironment):
         if isinstance(value, str) and ("\0" in value or (info.field_name not in PATHS and not values.is_utf8(value))):
             raise ValueError("write it in UTF-8, without NUL")
         return value
+
+    @field_validator("archive", mode="before")
+    @classmethod
+    def _is_folder_or_store(cls, value: Any) -> Any:
+        return values.folder_or_store(value)
 
     @field_validator("signature_agent")
     @classmethod

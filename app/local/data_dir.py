@@ -41,6 +41,8 @@ def choose(home: Home, known: Path | None, log: Log) -> Place:
     """Decide on the data's folder, the programs and the user. known: the data's folder of earlier starts."""
     data = known if known and (known / "PG_VERSION").exists() else None
     programs = postgres_programs(_major(data) if data else None)
+    if not programs.wheel:
+        log(f"Postgres {programs.version} of {programs.folder} runs: tiptoe[local] is not installed, or does not fit")
     user, group = _whom(data) if os.geteuid() == 0 else (None, None)
     if user is None:
         return Place(data=data or home.root / "postgres", programs=programs, user=None, group=None)

@@ -5,7 +5,7 @@
       pgpass             the database's password as libpq reads it (0600)
       lock               held while a command starts or joins a server
       run/<name>.users   every command that uses the server holds this shared, for as long as it does
-      run/<name>.keeper  held by the server's keeper while it lives; its process id is inside
+      run/<name>.keeper  held by the server's keeper while it lives; inside are its process id and what it runs
       run/serves-<hash>  held shared by every `tiptoe crawl` of one crawl; its name is inside (`app.local.serving`)
       run/up             held shared by every `tiptoe up`
       logs/<name>.log    what the server and its keeper print

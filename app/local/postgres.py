@@ -25,6 +25,7 @@ import psycopg
 from psycopg import sql
 
 from app.errors import ServiceError
+from app.local.binaries import fingerprint, installed_postgres
 from app.local.children import spawn
 from app.local.data_dir import Place, choose
 from app.local.home import Home, Log
@@ -126,6 +127,10 @@ class Postgres:
                 connection.execute("GRANT pg_monitor, pg_checkpoint, pg_signal_backend TO tiptoe")
             if connection.execute("SELECT FROM pg_database WHERE datname = 'tiptoe'").fetchone() is None:
                 connection.execute("CREATE DATABASE tiptoe OWNER tiptoe")
+
+    def version(self) -> str:
+        known = self._home.recall(self.name)
+        return fingerprint(CONF, *installed_postgres(), self.data / "yours.conf") if "data" in known else ""
 
     def _fact(self, name: str) -> str:
         return str(self._home.recall(self.name)[name])

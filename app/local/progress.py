@@ -46,6 +46,7 @@ class LiveView:
     _seen: list[tuple[float, int]] = field(default_factory=list)
     _shown_at: float | None = None
     _live: "Live | None" = None
+    _size: tuple[int, int] | None = None
 
     def __enter__(self) -> Self:
         if self.stream.isatty() and not self.is_quiet:
@@ -81,10 +82,18 @@ class LiveView:
             while len(self._seen) > 2 and now - self._seen[1][0] >= RATE_OVER_S:
                 del self._seen[0]
         if self._live is not None:
+            self._start_anew_if_resized(self._live.console)
             self._live.update(screen(look, self._rate(), self._live.console, self.gap_s), refresh=True)
         elif look.is_full and self.is_due():
             print(line(look, self._rate()), file=self.stream, flush=True)
             self._shown_at = now
+
+    def _start_anew_if_resized(self, console: "Console") -> None:
+        """Erase a terminal whose size has changed: it broke the lines of the last screen anew, so that nobody knows how
+        many there are."""
+        if self._size not in (None, tuple(console.size)):
+            console.clear()
+        self._size = (console.size.width, console.size.height)
 
     def _rate(self) -> float:
         if not self._seen:

@@ -1,7 +1,8 @@
 """Joins or starts an embedded server, Postgres or Valkey, and leaves it.
 
 A `Server` defines its data, its configuration and how to recognise it when it answers. This module decides how
-several commands share it, with the locks of `app.local.home` and a process from `app.local.supervisor`.
+several commands share it, with the locks of `app.local.home` and a process from `app.local.supervisor`. The last user
+stops it, or leaves it running for the next one: its keeper ends it after `stay_s` without a user.
 """
 
 import contextlib
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +24,7 @@ from app import owned
 from app.errors import ServiceError
 from app.local.children import LOG_FLAGS
 from app.local.home import POLL_S, TELL_AFTER_S, Home, Log, is_held, take, try_exclusive
-from app.local.supervisor import Recipe, keeper_id, server_environment
+from app.local.supervisor import Recipe, keeper_id, keeper_version, server_environment
 
 READY_S = 300.0  # crash recovery replays up to max_wal_size
 STARTS = 3
@@ -47,6 +49,9 @@ class Server(Protocol):
     def url(self) -> str:
         """The address for users, password included."""
 
+    def version(self) -> str:
+        """A text that differs once another program or another configuration would be started."""
+
 
 class Running:
     """Our share in a running server. url: with its password.   started: whether we started it."""
@@ -57,7 +62,7 @@ class Running:
         self._leave: Callable[[], None] | None = leave
 
     def release(self) -> None:
-        """Give up our share. The last user stops the server and waits until it is gone."""
+        """Give up our share. The last user stops the server and waits until it is gone, unless it is to stay."""
         leave, self._leave = self._leave, None
         if leave is not None:
             leave()
@@ -71,21 +76,40 @@ class Running:
         self.release()
 
 
-def join_or_start(server: Server, home: Home, log: Log) -> Running:
-    """Take a share in the home's server, started if it does not run. Raises ServiceError with its log's end."""
+def join_or_start(server: Server, home: Home, log: Log, *, stay_s: float = 0.0) -> Running:
+    """Take a share in the home's server, started if it does not run. Raises ServiceError with its log's end.
+
+    stay_s: how long it runs on without a user. In a container's first process none: our end ends all in it."""
     users_path, keeper_path = home.run / f"{server.name}.users", home.run / f"{server.name}.keeper"
+    stay_s = 0.0 if os.getpid() == 1 else stay_s
     with home.starting(log):
+        _end_outdated(server, users_path, keeper_path)
         users = take(users_path, fcntl.LOCK_SH, waiting_for=f"the old {server.name} to stop", log=log)
         try:
-            keeper = _bring_up(server, home, keeper_path, log)
-            leave = partial(_leave, users, keeper_path, keeper)
+            keeper = _bring_up(server, home, keeper_path, log, stay_s)
+            leave = partial(os.close, users) if stay_s else partial(_leave, users, keeper_path, keeper)
             return Running(server.url(), started=keeper is not None, leave=leave)
         except BaseException:
             _leave(users, keeper_path)
             raise
 
 
-def _bring_up(server: Server, home: Home, keeper_path: Path, log: Log) -> subprocess.Popen[bytes] | None:
+def _end_outdated(server: Server, users_path: Path, keeper_path: Path) -> None:
+    """End a server that nobody uses and that is not what would be started now: after an upgrade, or another setting of
+    yours.conf. Call it where no newcomer can join."""
+    found = keeper_version(keeper_path)
+    if found is None or found == server.version():
+        return
+    for _ in range(STARTS):  # its keeper tries the lock, too, now and then
+        users = owned.open_file(users_path, os.O_RDWR | os.O_CREAT)
+        is_unused = try_exclusive(users)
+        _leave(users, keeper_path)
+        if is_unused:
+            return
+        time.sleep(POLL_S)
+
+
+def _bring_up(server: Server, home: Home, keeper_path: Path, log: Log, stay_s: float) -> subprocess.Popen[bytes] | None:
     """Start the keeper. None if the server ran already."""
     for _ in range(STARTS):
         if is_held(keeper_path):
@@ -95,7 +119,8 @@ def _bring_up(server: Server, home: Home, keeper_path: Path, log: Log) -> subpro
         with contextlib.suppress(FileNotFoundError):  # a new keeper holds the lock before it signs in
             # The number of the last one may be somebody else's by now.
             os.close(owned.open_file(keeper_path, os.O_WRONLY | os.O_TRUNC))
-        keeper = _launch(server.prepare(log))
+        recipe = server.prepare(log)
+        keeper = _launch(replace(recipe, stay_s=stay_s, version=server.version()))
         if _wait_ready(server, partial(_runs, keeper), log):
             server.furnish()
             return keeper

@@ -3,9 +3,9 @@
     with LocalServices(settings.home, database_url=None, broker_url=None, log=print) as services:
         services.database_url, services.broker_url
 
-Several commands may do so at once in one home: the first starts the servers, the last one stops them, killed
-commands count as gone (`app.local.running`). `app.local.home` has the layout on disk. A configured service is
-not checked here but by the code that connects.
+Several commands may do so at once in one home: the first starts the servers, the last one stops them or leaves them
+running for `stay_s`, killed commands count as gone (`app.local.running`). `app.local.home` has the layout on disk. A
+configured service is not checked here but by the code that connects.
 """
 
 import os
@@ -56,17 +56,24 @@ class Services:
 class LocalServices:
     """Context manager: `Services` within, our shares given up after. Raises ServiceError, SettingError."""
 
-    def __init__(self, home: Path, *, database_url: str | None, broker_url: str | None, log: Log) -> None:
+    def __init__(
+        self, home: Path, *, database_url: str | None, broker_url: str | None, log: Log, stay_s: float = 0.0
+    ) -> None:
         self._home = home
         self._database_url = database_url
         self._broker_url = broker_url
         self._log = log
+        self._stay_s = stay_s
         self._shares = ExitStack()
 
     def __enter__(self) -> Services:
         with ExitStack() as shares:
-            database = None if self._database_url else shares.enter_context(start_postgres(self._home, self._log))
-            broker = None if self._broker_url else shares.enter_context(start_valkey(self._home, self._log))
+            given = (self._home, self._log)
+            database = broker = None
+            if not self._database_url:
+                database = shares.enter_context(start_postgres(*given, stay_s=self._stay_s))
+            if not self._broker_url:
+                broker = shares.enter_context(start_valkey(*given, stay_s=self._stay_s))
             home = self._home.resolve()
             services = Services(
                 database_url=self._database_url or _url(database),
@@ -85,14 +92,15 @@ class LocalServices:
         self._shares.close()
 
 
-def start_postgres(home: Path, log: Log, *, makes: bool = True) -> Running:
+def start_postgres(home: Path, log: Log, *, makes: bool = True, stay_s: float = 0.0) -> Running:
     """Take a share in the home's Postgres alone, started if need be: a context manager, or call `release()`.
 
-    makes: a home, or its database, that is not there. Raises SettingError where it is not, and may not be made."""
+    makes: a home, or its database, that is not there. Raises SettingError where it is not, and may not be made.
+    stay_s: how long it runs on without a user"""
     opened = open_home(home) if makes else find_home(home)
     if not makes and not has_database(home):
         raise SettingError(f"TIPTOE_HOME={str(home)!r}", f"holds no database yet; {MAKES_IT}")
-    return join_or_start(Postgres(opened), opened, log)
+    return join_or_start(Postgres(opened), opened, log, stay_s=stay_s)
 
 
 def has_database(home: Path) -> bool:
@@ -100,10 +108,10 @@ def has_database(home: Path) -> bool:
     return home.is_dir() and bool(Home(root=home.resolve()).recall(Postgres.name))
 
 
-def start_valkey(home: Path, log: Log) -> Running:
+def start_valkey(home: Path, log: Log, *, stay_s: float = 0.0) -> Running:
     """Take a share in the home's Valkey alone, started if need be."""
     opened = open_home(home)
-    return join_or_start(Valkey(opened), opened, log)
+    return join_or_start(Valkey(opened), opened, log, stay_s=stay_s)
 
 
 def write_password_file(home: Path, url: str) -> Path:

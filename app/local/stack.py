@@ -124,7 +124,11 @@ def count_workers(settings: Settings) -> int:
 _SOLITARY = ("--without-gossip", "--without-mingle")
 
 
+# As root Celery advises `--uid`, which a child of a command has no use for.
+_UNWARNED = ("-W", "ignore:You're running the worker with superuser privileges")
+
+
 def _celery(*arguments: str) -> list[str]:
     """The command `celery -A app …` without the working folder on its path: the user's own packages may lie there
-    (`workers.__main__`)."""
-    return [sys.executable, "-P", "-m", "workers", "celery", "-A", "app", *arguments]
+    (`workers.__main__`). Its banner would open each log with forty queues."""
+    return [sys.executable, "-P", *_UNWARNED, "-m", "workers", "celery", "-q", "-A", "app", *arguments]

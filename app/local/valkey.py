@@ -13,7 +13,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from app.local.binaries import valkey_program
+from app.local.binaries import fingerprint, valkey_program
 from app.local.home import Home, Log
 from app.local.running import clear_orphans, free_port
 from app.local.supervisor import Recipe
@@ -84,6 +84,9 @@ class Valkey:
 
     def furnish(self) -> None:
         """Do nothing: it needs no contents."""
+
+    def version(self) -> str:
+        return fingerprint(CONF, valkey_program())
 
     def _configure(self, port: int, password: str) -> Path:
         path = self._folder / "valkey.conf"

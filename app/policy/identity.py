@@ -45,7 +45,7 @@ def check(token: str, contact: str | None) -> None:
 
 
 def user_agent(*, token: str, version: str, contact: str | None, info_url: str | None) -> str:
-    """`Tiptoe/0.1.0 (+https://info; contact)`, without the parts that are None. Raises InputError as `check` does."""
+    """`Tiptoe/0.2.0 (+https://info; contact)`, without the parts that are None. Raises InputError as `check` does."""
     check(token, contact)
     if not _VERSION.fullmatch(version):
         raise InputError(f"version {version!r}", "use letters, digits and . + _ - only")

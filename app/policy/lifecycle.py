@@ -1,7 +1,7 @@
 """THE transition tables: every event of a URL and of a host, and the state it leads to.
 
 A pair that is not in a table cannot happen: the SQL that moves a row names the state it expects, and does nothing where
-it finds another. `python -m app.policy.lifecycle` prints the diagrams of docs/concepts.md.
+it finds another. `python -m app.policy.lifecycle` prints the diagrams of docs/mechanisms.md.
 """
 
 from collections.abc import Mapping

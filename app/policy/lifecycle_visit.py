@@ -2,7 +2,7 @@
 parked.
 
 What is in no table cannot happen: moving by it raises KeyError, which is a bug. A crash leaves both where they were,
-and the lease runs out. `python -m app.policy.lifecycle_visit` prints the diagrams of docs/concepts.md.
+and the lease runs out. `python -m app.policy.lifecycle_visit` prints the diagrams of docs/mechanisms.md.
 """
 
 from enum import StrEnum

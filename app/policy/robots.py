@@ -4,7 +4,7 @@ It decides nothing about time and transport: the caller fetches, follows five re
 
 Protego (Scrapy's parser) reads the delays here and is the oracle of the tests; reading groups and
 matching are ours (`robots_text`, `robots_match`). Protego 0.7.0 behind a normaliser that hands it one clean
-group was not enough. It took 200 ms a decision for 500 KiB of `Allow:*axyz` (bench/robots_hostile; ours stops at
+group was not enough. It took 200 ms a decision for 500 KiB of `Allow:*axyz` (ours stops at
 30 ms; ordinary files: 4–10 µs, ours 3–5 µs); it takes `%FC` and `%FD` for the same octet, `/foo$` for
 forbidding `/foo$bar`, `Allow: /d/index.html` for allowing `/d/`; and as it does not name the line that
 decided, explanations would have needed a second matcher beside it, which might disagree.

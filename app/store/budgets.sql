@@ -3,8 +3,7 @@
 -- :horizon_s), and the processes that wait draw starts in lots (:draws), no further ahead than :horizon_s; if one is
 -- due within :near_s, they ask again.
 -- A start that was drawn and :lost to lateness was promised to no host: later promises move back by as much.
--- A promise is no start: where nothing else is written with it (:alone), it does not wait for its commit, nor hold its
--- lock so long.
+-- A denied request commits asynchronously (:alone), so its lock is short: no start depends on it.
 -- A host that was promised a time returns with a ticket; hosts without one queue behind it.
 -- A host that shares a budget with nobody may start :lone_s late, so the first one to share it starts so much later.
 -- A host that shared none of them since its last start holds them for a while: its next starts need no query.

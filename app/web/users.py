@@ -17,8 +17,7 @@ from hashlib import sha256
 from starlette.datastructures import Headers
 
 from app.config import Settings
-from app.config.values import Network
-from app.config.web import ANYONE
+from app.config.values import ANYONE, Network
 from app.local import dashboard
 from app.policy.passwords import as_octets, as_text, matches
 

@@ -46,6 +46,7 @@ class Tiptoe:
             "TIPTOE_DEFAULT_DELAY_S": "0.05",
             "TIPTOE_ADDRESS_GAP_S": "0.05",  # each site has an address: half a second for each page, else
             "TIPTOE_PROCESSES": "1",
+            "TIPTOE_CONSTANT_SERVICES_STAY_S": "0",
             **env,
         }
 

@@ -81,6 +81,7 @@ KEPT_FRESH = ["tiptoe crawl edit docs --keep-fresh", "tiptoe crawl start docs"]
 BEFORE = {
     "README.md": ["cd tiptoe"],
     "docs/commands.md": ["export TIPTOE_CONTACT=you@example.org", *KEPT_FRESH],
+    "docs/concepts.md": ["export TIPTOE_CONTACT=you@example.org"],
     "docs/operating.md": [*KEPT_FRESH, "tiptoe up"],
     "docs/tutorial-changes.md": ["tiptoe crawl https://example.org/ --name docs --contact you@example.org"],
 }

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
-from app.admin import audit, crawls, hosts, robots_history
+from app.admin import audit, crawls, hosts
 from app.crawl.state.worker import Worker
 from app.errors import InputError
 from tests.crawl.loop import go, run, start
@@ -156,7 +156,7 @@ def test_the_log_is_read_in_pages(log: Log, monkeypatch: pytest.MonkeyPatch) -> 
         host_id = log.host(name, robots="User-agent: *\nDisallow: /private\n")
         for number in range(4):
             log.page(host_id, 2.0 + 2 * number, "/private")
-    monkeypatch.setattr(robots_history, "AT_ONCE", 2)
+    monkeypatch.setattr(audit, "AT_ONCE", 2)
     assert [host.disallowed for host in audited(log.engine).hosts] == [4, 4, 4]
 
 

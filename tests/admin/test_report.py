@@ -52,7 +52,7 @@ def test_status_says_what_goes_on(crawled: Worker) -> None:
     assert [(row["because"], row["hosts"]) for row in found.waiting] == [("due", 1)]
     assert found.offers == {}
     assert len(found.visits) == min(report.LATEST_VISITS, len(found.visits))
-    assert report.totals(crawled.engine) == found.crawls
+    assert [each for each, _ in report.listed(crawled.engine)] == found.crawls
 
 
 def test_status_estimates_what_many_hosts_wait_for(worker: Worker) -> None:
@@ -89,6 +89,6 @@ def test_status_counts_offers(worker: Worker) -> None:
 
 def test_a_finished_crawl_goes_round_again(crawled: Worker) -> None:
     assert crawls.start_round(crawled.engine, "c").round == 2
-    assert report.totals(crawled.engine)[0].pages == 0
+    assert report.listed(crawled.engine)[0][0].pages == 0
     run(crawled)
-    assert report.totals(crawled.engine)[0].pages == 4
+    assert report.listed(crawled.engine)[0][0].pages == 4

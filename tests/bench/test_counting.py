@@ -6,15 +6,14 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
 import redis
 
 from app.store import db, hosts, migrate
-from bench import clock, counts, cpu, layers, tiptoe
-from bench.counts import SETTLE, VISIT, Cost, Meter, Reading
+from bench import counts, cpu, tiptoe
+from bench.counts import SETTLE, VISIT, Meter, Reading
 from bench.report import BenchError
 from bench.web import Line
 
@@ -138,33 +137,6 @@ def test_too_short_a_run_tells_nothing(end: float) -> None:
         meter.cost([_line(9.0), _line(21.0)], begin=5.0, end=end)
 
 
-@pytest.mark.parametrize(
-    "place", [place for places in (*clock.LAYERS.values(), *clock.STEPS.values()) for place in places]
-)
-def test_what_the_clock_wraps_is_there(place: str) -> None:
-    assert callable(clock.find(place)[2])
-
-
-def _burn() -> None:
-    end = time.thread_time() + 0.02
-    while time.thread_time() < end:
-        pass
-
-
-def test_time_is_the_innermost_layer_s_and_the_outermost_step_s() -> None:
-    sums = clock.Sums()
-    step = sums.enter("settle", "crawl")
-    _burn()
-    inner = sums.enter("take-up", "statements")
-    _burn()
-    sums.leave(inner)
-    sums.leave(step)
-    spent = {(step, layer): seconds for step, layer, seconds in sums.so_far()}
-    assert spent["settle", "crawl"] >= 0.02
-    assert spent["settle", "statements"] >= 0.02
-    assert set(spent) == {("settle", "crawl"), ("settle", "statements"), (clock.OUTSIDE, clock.REST)}
-
-
 # moment, the value by then
 @pytest.mark.parametrize(("moment", "value"), [(5.0, 2.0), (10.0, 2.0), (15.0, 3.0), (25.0, 7.0), (40.0, 10.0)])
 def test_between_two_marks_a_value_grows_evenly(moment: float, value: float) -> None:
@@ -177,18 +149,3 @@ def test_cpu_of_a_child_that_has_ended_stays_counted() -> None:
         subprocess.run([sys.executable, "-c", BURNS], input=b"", stdout=subprocess.DEVNULL, check=True)
         end = time.time()
     assert watch.used(begin, end) >= 0.15
-
-
-def test_spent_is_summed_over_the_workers(tmp_path: Path) -> None:
-    for n in range(layers.WORKERS):
-        (tmp_path / f"clock.{n}.jsonl").write_text(
-            '{"at": 10.0, "spent": [["fetch", "net", 1.0]]}\n'
-            '{"at": 20.0, "spent": [["fetch", "net", 3.0], ["fetch", "parse", 1.0]]}\n{"at": 30'
-        )
-    cost = Cost(
-        pages=4, begin=10.0, seconds=10.0, statements=Counter(), sql_ms=Counter(), transactions=0, messages=0, cpu={}
-    )
-    files = sorted(tmp_path.glob("clock.*.jsonl"))
-    assert layers.spent_in(files, cost) == {("fetch", "net"): 4.0, ("fetch", "parse"): 2.0}
-    with pytest.raises(BenchError):
-        layers.spent_in(files[:-1], cost)

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from app.browser.tree import measure
+from app.browser.process import measure
 
 PROC = Path("/proc")
 

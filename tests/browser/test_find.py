@@ -13,8 +13,7 @@ import pytest
 from app.browser import guard
 from app.browser.find import LEAST_BYTES, find
 from app.browser.launcher import LACKING
-from app.browser.process import BrowserProcess, NotStarted
-from app.browser.tree import command_lines
+from app.browser.process import BrowserProcess, NotStarted, command_lines
 from app.browser.trial import trial
 from app.browser.values import BrowserProblem, Chromium
 

@@ -10,10 +10,8 @@ from pathlib import Path
 import pytest
 
 from app.browser.connection import DevToolsPipe
-from app.browser.flags import FLAGS
 from app.browser.guard import LAUNCHER, command
-from app.browser.process import BrowserProcess
-from app.browser.tree import measure
+from app.browser.process import FLAGS, BrowserProcess, measure
 from app.browser.values import Chromium
 from tests.browser.processes import below, interfaces, is_running, named, status
 from tests.faults.waiting import until

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from app.browser.channel import PageChannel
-from app.browser.rest import RESTLESS_S, SLOW, PageRest
+from app.browser.page import RESTLESS_S, SLOW, PageRest
 from app.browser.targets import Targets
 from app.browser.traffic import Traffic
 

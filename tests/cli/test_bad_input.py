@@ -3,12 +3,18 @@
 `tests.acceptance.test_bad_input` asks the same of the command in a process of its own.
 """
 
+import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Ran, run
+from app.cli.out import write_file
+from app.errors import InputError
+from tests.cli.conftest import Ran, Tiptoe, run
+from tests.crawl.web import Site
 
 SEED = "http://127.0.0.1:81/"
 
@@ -70,6 +76,14 @@ def test_a_file_of_seeds_that_cannot_be_crawled(home: Path, name: str, lines: st
     assert ran.code == 2, ran.err
     says(ran, *words)
     assert not (home / "postgres").exists()
+
+
+def test_a_misspelt_setting_is_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIPTOE_DEFUALT_DELAY_S", "5")
+    (home.parent / ".env").write_text("TIPTOE_CONTCAT=you@example.org\n")
+    ran = run("crawl", "http://10.1.2.3/")
+    for name in ("TIPTOE_DEFUALT_DELAY_S", "TIPTOE_CONTCAT"):
+        assert f"warning: {name} is not a setting; correct its spelling, or unset it" in ran.err.splitlines()
 
 
 def test_a_quiet_command_still_says_its_error(home: Path) -> None:
@@ -152,3 +166,81 @@ def test_a_port_that_the_settings_allow_is_no_bad_input(
     ran = run("crawl", "http://127.0.0.1:6000/")
     assert ran.code == 1, ran.err
     says(ran, f"127.0.0.1:{nobody_listens}")
+
+
+FULL = Path("/dev/full")  # every write is refused with ENOSPC
+has_full = pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this system")
+
+# what is typed, of pages and their ways out; URL: a page that was crawled → words of the line
+WAYS_OUT = [
+    (["changes", "nope"], "crawl nope: does not exist"),
+    (["changes", "docs", "--since", "yesterday"], "yesterday"),
+    (["page", "list", "--crawl", "nope"], "crawl nope: does not exist"),
+    (["page", "list", "--crawl", "docs", "--limit", "0"], "--limit"),
+    (["page", "list", "--crawl", "docs", "--since", "soon"], "soon"),
+    (["page", "show", "mailto:x", "--text"], "mailto:x"),
+    (["page", "show", "URL", "--crawl", "nope"], "nope"),
+    (["page", "show", "URL", "--content", "half"], "half"),
+    (["page", "get", "mailto:x"], "mailto:x"),
+    (["page", "get", "http://10.9.8.7/"], "not public"),
+    (["page", "reread", "nope"], "crawl nope: does not exist"),
+    (["shell", "URL", "--crawl", "nope"], "nope"),
+    (["shell", "mailto:x"], "mailto:x"),
+    (["export", "pages", "--crawl", "nope", "--to", "x.jsonl"], "crawl nope: does not exist"),
+    (["export", "pages", "--crawl", "docs", "--to", "x.xml"], "x.xml"),
+    (["export", "pages", "--crawl", "docs", "--to", "x.jsonl", "--format", "xml"], "--format xml"),
+    (["export", "pages", "--crawl", "docs", "--to", "x.jsonl", "--columns", "nope"], "nope"),
+    (["export", "pages", "--crawl", "docs", "--to", "x.jsonl", "--where", "nope=1"], "nope"),
+    (["export", "pages", "--crawl", "docs", "--to", "x.jsonl", "--since", "soon"], "soon"),
+    (["export", "pages", "--crawl", "docs", "--to", "a-file/x.jsonl"], "a-file"),
+    (["export", "nope", "--crawl", "docs", "--to", "x.jsonl"], "nope"),
+]
+
+
+@pytest.mark.parametrize(("args", "word"), WAYS_OUT, ids=lambda cell: " ".join(cell) if isinstance(cell, list) else "")
+def test_a_way_out_that_cannot_be_is_one_line_and_leaves_no_file(
+    tiptoe: Tiptoe, site: Site, args: list[str], word: str
+) -> None:
+    Path("a-file").write_text("mine")
+    ran = tiptoe(*[site.url("/a") if each == "URL" else each for each in args], stdin="")
+    assert (ran.code, ran.out) == (2, "")
+    (line,) = ran.err.splitlines()
+    assert line.startswith("tiptoe: ")
+    assert word in line
+    assert [path.name for path in Path().iterdir()] == ["a-file"]
+
+
+@has_full
+@pytest.mark.parametrize("args", [["--version"], ["crawl", "--help"], ["sql", "SELECT 1", "--json"]])
+def test_an_answer_that_a_full_disk_does_not_take_is_one_line(
+    database_url: str, tmp_path: Path, args: list[str]
+) -> None:
+    env = {**os.environ, "TIPTOE_DATABASE_URL": database_url, "PYTHONPATH": str(Path(__file__).parents[2])}
+    argv = [sys.executable, "-P", "-m", "tiptoe", *args]
+    with FULL.open("wb") as full:
+        ran = subprocess.run(argv, env=env, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ran.returncode == 2
+    (line,) = ran.stderr.splitlines()
+    assert line == (
+        "tiptoe: the answer: cannot be written (No space left on device); free space, or write it elsewhere"
+    )
+
+
+def test_a_reader_that_went_away_is_no_error_to_report(tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    reads, writes = os.pipe()
+    os.close(reads)
+    argv = [sys.executable, "-P", "-m", "tiptoe", "crawl", "--help"]
+    with os.fdopen(writes, "wb") as gone:
+        ran = subprocess.run(argv, env=env, cwd=tmp_path, stdout=gone, stderr=subprocess.PIPE, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (1, "")
+
+
+@has_full
+def test_a_file_that_cannot_be_written_whole_is_as_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "page.md"
+    write_file(file, "the old one")
+    (tmp_path / ".page.md.part").symlink_to(FULL)  # where the draft is written
+    with pytest.raises(InputError, match=r"page\.md: cannot be written \(No space left on device\)"):
+        write_file(file, "the new one")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"page.md": "the old one"}

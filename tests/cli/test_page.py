@@ -224,7 +224,10 @@ def test_list_since(tiptoe: Tiptoe, put: Deposit) -> None:
         (["show", URL, "--at", "9" * 30], f"--at {'9' * 30}: is not a moment; write 2026-11-01"),
         (["show", URL, "--crawl", "nix"], "crawl nix: does not exist; there are: docs"),
         (["show", URL, "--out", "/proc/nowhere/x"], "/proc/nowhere/x: cannot be written"),
-        (["diff", URL], f"{URL}: has one capture of a page in docs; crawl it again, then compare"),
+        (
+            ["diff", URL],
+            f"{URL}: has one capture of a page in docs; crawl it again, or name another crawl",
+        ),
         (["diff", "http://site.test/"], "http://site.test/: no crawl has a capture of it in the archive"),
         (["list"], "Missing option '--crawl'; see tiptoe page list --help"),
         (["list", "--crawl", "nix"], "crawl nix: does not exist; there are: docs"),

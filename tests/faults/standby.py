@@ -41,6 +41,9 @@ class _Replica:
     def admin(self) -> str:
         return make_conninfo("", **{**self._primary.admin(), "port": str(self.port)}, connect_timeout=5)
 
+    def version(self) -> str:
+        return ""
+
     def prepare(self, log: Callable[[str], None]) -> Recipe:
         of = self._primary.recipe
         self.data.mkdir(mode=0o700)

@@ -129,7 +129,7 @@ def test_ft28_redirects(sites: Sites, figures: dict[str, Any]) -> None:
 
 
 def assert_endings(sites: Sites, names: tuple[str, ...]) -> None:
-    """As in docs/politeness.md and docs/concepts.md, row by row."""
+    """As in docs/politeness.md and docs/reasons.md, row by row."""
     for host in sites.of(*names):
         name, *ending, tries, kept = ENDS[host.name]
         assert (name, *sites.ending(host)) == (name, *ending)

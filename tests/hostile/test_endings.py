@@ -1,7 +1,7 @@
 """What becomes of a host that behaves badly: each in a crawl of its own, then all at once.
 
 Judged by the origin's own access log and by SQL, never by what the crawler says of itself. The demands are those of
-docs/politeness.md and docs/concepts.md. robots.txt: test_endings_robots.py.
+docs/politeness.md and docs/reasons.md. robots.txt: test_endings_robots.py.
 """
 
 import sys

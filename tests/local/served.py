@@ -23,7 +23,8 @@ USER_OF_SERVICES = """
 import sys, time
 from pathlib import Path
 from app.local.services import LocalServices
-with LocalServices(Path(sys.argv[1]), database_url=None, broker_url=None, log=print) as services:
+given = {"database_url": None, "broker_url": None, "stay_s": float(sys.argv[2])}
+with LocalServices(Path(sys.argv[1]), log=print, **given) as services:
     print(services.started, services.database_url, flush=True)
     sys.stdin.readline()
 """
@@ -73,15 +74,27 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+def first_line(child: "subprocess.Popen[str]") -> str:
+    """What it tells once it has the services: names of what it started, the database's URL. On a busy machine it says
+    before what it waits for."""
+    assert child.stdout is not None
+    return next((line for line in child.stdout if not line.startswith("waiting for ")), "")
+
+
+def end(child: "subprocess.Popen[str]") -> None:
+    child.communicate("\n", timeout=GONE_S)
+    assert child.returncode == 0
+
+
 class Commands:
     """Other commands that use a home's services until they are ended. No failing test leaves one behind."""
 
     def __init__(self) -> None:
         self._all: list[subprocess.Popen[str]] = []
 
-    def start(self, home: Path) -> "subprocess.Popen[str]":
+    def start(self, home: Path, *, stay_s: float = 0.0) -> "subprocess.Popen[str]":
         child = subprocess.Popen(
-            [sys.executable, "-c", USER_OF_SERVICES, str(home)],
+            [sys.executable, "-c", USER_OF_SERVICES, str(home), str(stay_s)],
             cwd=SOURCE,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

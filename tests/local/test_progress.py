@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 import pytest
-from rich.console import Console
+from rich.console import Console, ConsoleDimensions
 
 from app.admin.live import MOST_QUEUED, Look
 from app.local import progress
@@ -221,6 +221,20 @@ def test_a_terminal_gets_one_screen_that_is_left_standing(monkeypatch: pytest.Mo
         shown.show(look(host(), pages=1_235))
     assert stream.getvalue().count("1,234") == 1
     assert stream.getvalue().rstrip().endswith("\x1b[?25h")  # the cursor is back
+
+
+def test_a_terminal_that_was_resized_is_drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Stream(is_terminal=True)
+    with LiveView(stream=stream) as shown:
+        shown.show(look(host()))
+        shown.show(look(host()))
+        assert "\x1b[2J" not in stream.getvalue()
+        assert shown._live is not None  # noqa: SLF001  # a StringIO has no size to change
+        for columns in (50, 50, 90):
+            shown._live.console.size = ConsoleDimensions(columns, 24)  # noqa: SLF001  # the same
+            shown.show(look(host()))
+    assert stream.getvalue().count("\x1b[2J") == 2
 
 
 @pytest.mark.parametrize(("next_s", "words"), [(None, ""), (-3.0, "now"), (0.24, "in 0.2 s"), (61.0, "in 0:01:01")])

@@ -21,14 +21,16 @@ from app.local import binaries, supervisor
 from app.local import data_dir as place
 from app.local.home import is_held, open_home
 from app.local.services import LocalServices, Services, data_dir, start_postgres, start_valkey
+from app.local.supervisor import keeper_id
 from app.runtime.environment import NAMES
 from tests.local.served import (
-    GONE_S,
     NO_RETRY,
     Commands,
     answers,
     ask,
     both,
+    end,
+    first_line,
     keep_something,
     processes_in,
     wait_until,
@@ -58,18 +60,6 @@ def commands(home: Path) -> Iterator[Commands]:
     others = Commands()
     yield others
     others.kill_all()
-
-
-def first_line(child: "subprocess.Popen[str]") -> str:
-    """What it tells once it has the services: names of what it started, the database's URL. On a busy machine it says
-    before what it waits for."""
-    assert child.stdout is not None
-    return next((line for line in child.stdout if not line.startswith("waiting for ")), "")
-
-
-def end(child: "subprocess.Popen[str]") -> None:
-    child.communicate("\n", timeout=GONE_S)
-    assert child.returncode == 0
 
 
 def test_both_answer_and_no_secret_is_shown(services: Services) -> None:
@@ -199,7 +189,7 @@ def test_killed_keeper_and_postgres_are_survived(home: Path, commands: Commands)
     told = first_line(child)
     keep_something(told.split()[-1])
     for name in ("postgres", "valkey"):
-        os.kill(int((home / "run" / f"{name}.keeper").read_text()), signal.SIGKILL)
+        os.kill(keeper_id(home / "run" / f"{name}.keeper") or 0, signal.SIGKILL)
     os.kill(int((data_dir(home) / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
     commands.kill_all()
     with both(home) as services:

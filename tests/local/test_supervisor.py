@@ -13,6 +13,18 @@ from app.local import running
 from app.local.home import is_held, open_home
 from app.local.supervisor import Recipe, server_environment
 
+RECIPE = Recipe(
+    argv=("/bin/true", "-D", "/a b"),
+    cwd="/",
+    user=None,
+    group=None,
+    stop_signal=2,
+    stop_s=1.0,
+    log="/l",
+    users="/u",
+    keeper="/k",
+)
+
 
 def test_environment_that_would_change_the_server_is_dropped() -> None:
     given = {
@@ -30,18 +42,7 @@ def test_environment_that_would_change_the_server_is_dropped() -> None:
 
 
 def test_recipe_survives_the_command_line() -> None:
-    recipe = Recipe(
-        argv=("/bin/true", "-D", "/a b"),
-        cwd="/",
-        user=None,
-        group=None,
-        stop_signal=2,
-        stop_s=1.0,
-        log="/l",
-        users="/u",
-        keeper="/k",
-    )
-    again = Recipe(**json.loads(recipe.to_json()))
+    again = Recipe(**json.loads(RECIPE.to_json()))
     assert (list(again.argv), again.stop_s) == (["/bin/true", "-D", "/a b"], 1.0)
 
 
@@ -61,7 +62,11 @@ def test_a_start_that_fails_does_not_end_who_has_the_number_of_the_last_keeper(
     class Fails:
         name = "fails"
 
-        def prepare(self, log: object) -> None: ...
+        def prepare(self, log: object) -> Recipe:
+            return RECIPE
+
+        def version(self) -> str:
+            return ""
 
         def is_ready(self) -> bool:
             while not is_held(keeper_path):

@@ -24,7 +24,6 @@ ROOT = Path(__file__).parents[2]
 SOURCES = sorted(
     chain.from_iterable((ROOT / "app" / room).rglob("*.py") for room in ("admin", "beat", "crawl", "store"))
 )
-CONCEPTS = ROOT / "docs" / "concepts.md"
 
 
 def test_every_event_and_state_is_in_a_row() -> None:
@@ -81,13 +80,6 @@ def test_a_diagram_has_a_line_per_row() -> None:
     assert len(lines) == 1 + len(URL_TRANSITIONS)
     assert "    [*] --> queued: admitted" in lines
     assert "    taken --> idle: left" in diagram(HOST_TRANSITIONS).splitlines()
-
-
-@pytest.mark.skipif(not CONCEPTS.exists(), reason="docs/concepts.md is not written yet")
-@pytest.mark.parametrize("transitions", [URL_TRANSITIONS, HOST_TRANSITIONS])
-def test_the_docs_show_the_tables(transitions: dict) -> None:  # type: ignore[type-arg]
-    blocks = re.findall(r"```mermaid\n(.*?)\n```", CONCEPTS.read_text(), re.DOTALL)
-    assert diagram(transitions) in blocks, "run: python -m app.policy.lifecycle"
 
 
 def _reached(start: object, transitions: dict[tuple[object, object], object]) -> set[object]:

@@ -44,6 +44,7 @@ def take(folder: Path, port: int, *, is_enough: Callable[[str], bool], **setting
         Path(home).chmod(0o711)  # as root, Postgres runs as nobody
         env = {
             **bare_env(),
+            "TIPTOE_CONSTANT_SERVICES_STAY_S": "0",
             "TIPTOE_HOME": f"{home}/home",
             "TIPTOE_ALLOW_NETWORKS": NETWORKS,
             "TIPTOE_CONTACT": "you@example.org",

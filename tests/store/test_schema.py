@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Engine, text
 from app.local.services import Services
 from app.store import db, migrate, views
 from app.store.tables import metadata
+from tests.store import schema_text
 from tests.store.revisions import MIGRATIONS, move
 from tests.store.rows import Aside, one, sql
 
@@ -168,3 +169,14 @@ def _catalogue(tx: Connection, schema: str) -> set[tuple[Any, ...]]:
         {"schema": schema},
     )
     return {tuple(str(value).replace(f"{schema}.", "") for value in row) for row in rows}
+
+
+def test_schema_sql_is_what_the_migrations_make(database_url: str) -> None:
+    """Where it is not: `python -m tests.store.schema_text` renews it."""
+    assert schema_text.FILE.read_text() == schema_text.text_of(database_url)
+
+
+def test_schema_sql_makes_the_same_schema(empty_url: str) -> None:
+    with psycopg.connect(empty_url) as connection:
+        connection.execute(schema_text.FILE.read_text().encode())
+    assert schema_text.text_of(empty_url) == schema_text.FILE.read_text()

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import requests
 
-from app.config.web import WebSettings
+from app.config import load
 from app.policy.passwords import matches
 from tests.cli.conftest import Tiptoe, run, tiptoe
 from tests.faults.waiting import until
@@ -137,7 +137,7 @@ def test_a_public_place_without_a_login_is_refused(tiptoe: Tiptoe, monkeypatch: 
 
 def test_a_new_user_is_printed_for_the_settings() -> None:
     ran = run("web", "--new-user", "anna", "--role", "read", stdin="correct horse battery\n")
-    (user,) = WebSettings(web_users=(ran.out.strip(),)).web_users
+    (user,) = load(web_users=ran.out.strip()).web_users
     name, role, kept = user.split(":")
     assert (name, role, matches("correct horse battery", kept)) == ("anna", "read", True)
     assert "correct horse" not in ran.out + ran.err

@@ -4,6 +4,7 @@ A pass writes what was fetched since the pass before. Rows are stamped before th
 a while, and skips what it has written. The last pass of a run looks back as far as an increment of `tiptoe export`.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -84,8 +85,7 @@ class PageFollower:
 
     def _write(self, pages: list[dict[str, Any]]) -> None:
         if self.file is not None:
-            self.file.write(b"".join(map(formats.line, pages)))
-            self.file.flush()
+            _append(self.file, b"".join(map(formats.line, pages)))
         for page in pages:
             if self.file is None:
                 target.put(self.place, *markdown.file_of(page))
@@ -135,6 +135,18 @@ def following(engine: Engine, settings: Settings, crawl: Crawl, to: str) -> Iter
             since=since,
             written=written,
         )
+
+
+def _append(file: BinaryIO, lines: bytes) -> None:
+    """Append these lines, or none of them where the disk does not take all. Raises OSError."""
+    end = file.seek(0, os.SEEK_END)
+    left = memoryview(lines)
+    try:
+        while left:
+            left = left[os.write(file.fileno(), left) :]
+    except OSError:
+        os.ftruncate(file.fileno(), end)
+        raise
 
 
 def _recalled(file: BinaryIO, to: str) -> dict[str, datetime]:

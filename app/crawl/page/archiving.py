@@ -24,7 +24,7 @@ from app.store.url_rows import Due, Result
 
 
 def is_missing(worker: Worker, picked: Picked, due: Due) -> bool:
-    """The archive lacks the body that a 304 would confirm: the page is asked for as if it was new."""
+    """Says whether the archive lacks the body that a 304 would confirm; then the request has no validators."""
     if not archive.holds(worker, due):
         return False
     original = picked.originals.get((due.crawl_id, due.key))

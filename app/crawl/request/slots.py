@@ -13,18 +13,19 @@ in line with its connection; the start is confirmed right before the request is 
 A visit whose time is further away is parked for up to 20 s, with its lease, and serves several starts so: a message, a
 take-up and a settle for each would cost more than the page. For a longer wait, or where parking has no room, it leaves,
 and its host is due again at the time that it was promised.
+
+`where` finds the addresses of a host, `ask` draws a start on the budgets of one, `granted_slot` makes a slot of it.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
 from app.config import Settings
-from app.crawl.request import starts
-from app.crawl.request.line_gate import AT_CEILING, AT_GATE_S, CONNECT_AHEAD_S, LATE_SHARE
-from app.crawl.request.starts import TimedAnswer
+from app.crawl.request.line_gate import AT_CEILING, AT_GATE_S, CONNECT_AHEAD_S, LATE_SHARE, LEAD_S, trusted
 from app.crawl.state.host_rest import HostRest
 from app.crawl.state.lease import LEASE_MARGIN_S, Lease
+from app.crawl.state.line import Line
 from app.crawl.state.shared_start import SharedStart
 from app.crawl.state.slot import Near, Slot
 from app.crawl.state.turn import Turn
@@ -33,8 +34,83 @@ from app.crawl.state.worker import Worker
 from app.errors import LeaseLost
 from app.model import Rest, RestReason, Url
 from app.policy.host import registrable_domain
-from app.store import db, hosts
+from app.store import budgets, db, hosts
 from app.store.budgets import Budget, BudgetAnswer, StartTerms
+
+LONE_MARGIN_S = 0.1
+NAME_S = 5.0  # that a name is waited for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The addresses of a URL's host to choose from, and what finding them took."""
+
+    choices: tuple[str, ...]
+    dns_ms: float | None
+
+    def wanted(self, worker: Worker, domain: str | None) -> list[tuple[str, tuple[Budget, ...]]]:
+        """Each address with the budgets that a request to it draws on."""
+        return [(address, worker.shared.of(address, domain)) for address in self.choices]
+
+
+def where(worker: Worker, url: Url, prefer: str | None) -> Found:
+    """Find the addresses of a URL's host.   prefer: the one of before, which comes first if it is still among them.
+
+    Nearly always they are remembered: then the thread keeps its seat.
+    """
+    if worker.where is None:
+        return Found(choices=(), dns_ms=None)
+    found = worker.where(url.text, prefer, 0.0)
+    if not found.addresses:
+        with worker.seats.left():
+            found = worker.where(url.text, prefer, NAME_S)
+    return Found(choices=found.addresses, dns_ms=found.dns_ms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedAnswer:
+    """An answer, and the monotonic seconds that its `now` lies between. hold_s: as in StartTerms."""
+
+    answer: BudgetAnswer
+    earliest: float
+    latest: float
+    hold_s: float
+
+
+def ask(worker: Worker, tx: Connection, wanted: tuple[Budget, ...], terms: StartTerms) -> TimedAnswer:
+    """The last statement of a transaction, as `budgets.reserve`.
+
+    An answer that took long is timed by the quickest exchanges of the last seconds: else its start would count as not
+    late, and the next, whose answer comes at once, would be too close to it.
+    """
+    ready_in_s, horizon_s = max(terms.ready_in_s, LEAD_S), max(terms.horizon_s, 2 * LEAD_S)
+    sent = worker.monotonic()
+    answer = budgets.reserve(tx, wanted, terms._replace(ready_in_s=ready_in_s, horizon_s=horizon_s))
+    earliest, latest = worker.clock_tie.moments(answer.now, sent=sent + answer.took_s, received=worker.monotonic())
+    return TimedAnswer(answer=trusted(worker, answer), earliest=earliest, latest=latest, hold_s=terms.hold_s)
+
+
+def granted_slot(address: str, wanted: tuple[Budget, ...], asked: TimedAnswer, dns_ms: float | None) -> Slot:
+    """A start not before the later bound of the database's moment, and not after the earlier one."""
+    answer = asked.answer
+    late_s = budgets.LONE_S - LONE_MARGIN_S
+    last_s = max(answer.wait_s, asked.hold_s) if answer.held else answer.wait_s
+    return Slot(
+        address=address,
+        drawn=wanted,
+        ready_at=asked.latest + answer.wait_s,
+        not_after=asked.earliest + last_s + late_s,
+        probes=answer.failures > 0,
+        dns_ms=dns_ms,
+        held_until=asked.earliest + asked.hold_s if answer.held else None,
+    )
+
+
+def line_for(worker: Worker, wanted: tuple[Budget, ...]) -> Line:
+    """The line of this process for a start on these budgets."""
+    gap_s = max(each.gap_s for each in wanted)
+    return worker.lines.of(wanted, gap_s)
+
 
 CEILING_PATIENCE_S = 0.5  # a start of the fleet's ceiling is waited for so long
 TICKET_PATIENCE_S = 0.5  # a host that returns on time, and finds the one before it late, waits so long
@@ -118,16 +194,16 @@ def elsewhere(worker: Worker, url: Url, host_id: int, longest_s: float) -> Slot 
             return None
     if not worker.shared.any:
         return Slot()
-    found = starts.where(worker, url, None)
+    found = where(worker, url, None)
     for address, wanted in found.wanted(worker, registrable_domain(url.host)):
         if not wanted:
             return Slot(address=address, dns_ms=found.dns_ms)
         with db.transaction(worker.engine, by_statement=True) as tx:
-            asked = starts.ask(worker, tx, wanted, StartTerms(host_id, ready_in_s=0.0, horizon_s=longest_s))
+            asked = ask(worker, tx, wanted, StartTerms(host_id, ready_in_s=0.0, horizon_s=longest_s))
         if asked.answer.is_near:
-            return Slot(address=address, drawn=wanted, line=starts.line_for(worker, wanted), dns_ms=found.dns_ms)
+            return Slot(address=address, drawn=wanted, line=line_for(worker, wanted), dns_ms=found.dns_ms)
         if asked.answer.granted:
-            slot = starts.granted_slot(address, wanted, asked, found.dns_ms)
+            slot = granted_slot(address, wanted, asked, found.dns_ms)
             return None if _stops_within(worker, max(slot.ready_at - worker.monotonic(), 0.0)) else slot
     return None if found.choices else Slot()
 
@@ -147,7 +223,7 @@ def reserve_ahead(visit: Visit, tx: Connection) -> None:
     wanted = worker.shared.of(start.address_before, start.domain)
     if not wanted or worker.lines.has(wanted):  # those who share it ask without a lease's commit to wait for
         return
-    asked = starts.ask(worker, tx, wanted, _terms(worker, visit.lease, visit.turn, start, most_s))
+    asked = ask(worker, tx, wanted, _terms(worker, visit.lease, visit.turn, start, most_s))
     if asked.answer.granted or asked.answer.is_near:
         start.slot = _granted(visit, start.address_before, wanted, asked, None)
     else:
@@ -197,7 +273,7 @@ def _slot(visit: Visit, url: Url, longest_s: float) -> Slot | None:
     if not worker.shared.any:
         return Slot()
     reserved, start.slot = start.slot, None
-    found = starts.where(worker, url, start.address_before)
+    found = where(worker, url, start.address_before)
     if not found.choices:
         return Slot(dns_ms=found.dns_ms)  # the name does not resolve, or not to one of ours: sending says so
     if reserved is not None and reserved.address == found.choices[0]:
@@ -242,7 +318,7 @@ def _terms(worker: Worker, lease: Lease, turn: Turn, start: SharedStart, horizon
 
 def _ask_alone(worker: Worker, wanted: tuple[Budget, ...], terms: StartTerms) -> TimedAnswer:
     with db.transaction(worker.engine, by_statement=True) as tx:
-        return starts.ask(worker, tx, wanted, terms._replace(alone=True))
+        return ask(worker, tx, wanted, terms._replace(alone=True))
 
 
 def _asked_before(start: SharedStart, address: str, now: float) -> TimedAnswer | None:
@@ -261,13 +337,13 @@ def _granted(
     start.near = None
     start.is_crowded, start.promised = answer.shared, None
     if answer.is_near:
-        line = starts.line_for(visit.worker, wanted)
+        line = line_for(visit.worker, wanted)
         if not line.is_full:
             return Slot(address=address, drawn=wanted, line=line, dns_ms=dns_ms)
         start.near = Near(address, answer, visit.now() + NEAR_S)
         return_later(visit, replace(answer, wait_s=max(answer.wait_s, line.room_in_s())))
         return None
-    slot = starts.granted_slot(address, wanted, asked, dns_ms)
+    slot = granted_slot(address, wanted, asked, dns_ms)
     if slot.held_until is not None:
         start.held = slot
     return slot

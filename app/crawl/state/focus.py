@@ -46,7 +46,7 @@ class CrawlFocus:
 
     yields   of its patterns, by shape
     changed  shapes whose yields the next settle writes;   turned: of these, those whose refused URLs it queues again
-    retried  by group, how many of its pages were fetched when the last of its refused URLs was let pass
+    retried  fetch count of a group at its last retry
     found    about how many URLs of the host were met
     has_proof  a browser gained much on the last pages of a shape, by its yield
     refuses  patterns that bring nothing are refused: the crawl has a budget of pages, which they would eat. Without one

@@ -4,7 +4,7 @@ A table of fixed size knows keys for certain. In a crawl that is too large for i
 Bloom filter. The filter's answers are confirmed in Postgres, for all links of a settle at once (`app.crawl.frontier`):
 a false positive costs a lookup, and never a URL. Both belong to one process, and are bounded.
 
-The filter is rbloom's: a hit in Python took more than twice as long (`python -m bench known_keys`).
+The filter is rbloom's: a hit in Python took more than twice as long.
 """
 
 import math

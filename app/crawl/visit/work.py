@@ -14,6 +14,7 @@ from app.runtime.group_commit import SETTLE_LINKS, SOONEST_S
 from app.store.host_rows import HostPace
 
 BUDGET_REST_S = 1.0
+BUDGET_SPENT = "its share of max_pages is used up, or held by other visits"
 SLOW_REST_S = 2.0
 SLOW_S = 5.0
 # A parked visit is resumed so much before its turn: a busy process takes as long to wake a thread and to get a request
@@ -156,7 +157,7 @@ def _may_park(visit: Visit) -> bool:
 def refill(visit: Visit) -> VisitEnding | None:
     """Settle, and pick more URLs. Returns the reason to leave where there are none."""
     if visit.picked.is_budget_spent:
-        visit.rest.prolong(visit.now() + BUDGET_REST_S, Rest(RestReason.PAGE_BUDGET))
+        visit.rest.prolong(visit.now() + BUDGET_REST_S, Rest(RestReason.PAGE_BUDGET, BUDGET_SPENT))
         return VisitEnding.RESTS
     return settle.go_on(visit) or (None if visit.picked.due else refill(visit))
 

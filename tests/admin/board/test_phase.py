@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.admin.board.phase import Progress, phase_of
+from app.admin.board.pulse import Progress, phase_of
 
 NOW = Progress(
     state="active",

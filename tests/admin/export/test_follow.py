@@ -4,6 +4,9 @@ import errno
 import json
 import os
 import re
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -74,6 +77,28 @@ def test_a_torn_last_line_is_written_again(planted: Planted) -> None:
     os.truncate(path, len(whole) - 7)
     follow(planted, "torn.jsonl")
     assert sorted(map(str, rows(path))) == sorted(str(json.loads(line)) for line in whole.splitlines())
+
+
+@contextmanager
+def full_from(octets: int) -> Iterator[None]:
+    """As on a disk that is full: no file of this process grows beyond so many octets."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (octets, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_leaves_no_part_of_a_line(planted: Planted) -> None:
+    follow(planted, "whole.jsonl")
+    lines = (planted.folder / "whole.jsonl").read_bytes()
+    path = planted.folder / "full.jsonl"
+    with full_from(len(lines) // 2), pytest.raises(InputError, match=r"cannot be written .*free space"):
+        follow(planted, "full.jsonl")
+    assert path.read_bytes()[-1:] in {b"", b"\n"}
+    follow(planted, "full.jsonl")
+    assert sorted(path.read_bytes().splitlines()) == sorted(lines.splitlines())
 
 
 def test_a_folder_of_another_export_is_refused(planted: Planted) -> None:

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import event
 
 from app.crawl.page import isolation
-from app.crawl.request.starts import NAME_S
+from app.crawl.request.slots import NAME_S
 from app.crawl.state.worker import Worker
 from app.model import Whereabouts
 from app.parse.html.html import read

@@ -12,7 +12,7 @@ from app.crawl.visit import settle
 from app.crawl.visit.visit import take_up
 from app.model import Budgets, VisitEnding
 from app.store import crawls, db
-from tests.crawl.loop import run, start
+from tests.crawl.loop import go, run, start
 from tests.crawl.web import Site, Web, html
 from tests.store.rows import Aside, claim, make_crawl, make_due_host, one, sql
 
@@ -163,6 +163,15 @@ def test_what_a_host_has_no_use_for_is_for_the_others(make: Make, web: Web) -> N
     run(worker, threads=4)
     got = sorted(row["pages"] for row in sql(worker.engine, "SELECT pages FROM crawl_hosts"))
     assert got == [2, 5, 17, 17]
+
+
+def test_a_host_whose_share_is_used_up_says_so(make: Make, web: Web) -> None:
+    worker = make()
+    start(worker, site_of(web, 2).url(), budgets=Budgets(max_pages=5))
+    sql(worker.engine, "UPDATE crawls SET pages_reserved = 5, pages_held_until = clock_timestamp() + interval '1 hour'")
+    go(worker)
+    (host,) = sql(worker.engine, "SELECT resting_because, resting_detail FROM hosts")
+    assert list(host.values()) == ["page budget", "its share of max_pages is used up, or held by other visits"]
 
 
 SMALL = 60

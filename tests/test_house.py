@@ -1,0 +1,22 @@
+"""The script that counts what the house holds runs, and counts what is there."""
+
+import re
+
+import pytest
+
+from tests import house
+
+
+def test_it_prints_a_line_for_each_figure(capsys: pytest.CaptureFixture[str]) -> None:
+    house.main([])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 20
+    assert [line for line in lines if not re.search(r"  +[0-9,]+(  +[0-9,]+(  above)?)?$", line)] == []
+    assert any(line.startswith("floors of imports") for line in lines)
+
+
+def test_it_finds_what_can_be_seen() -> None:
+    assert house.records()["app.policy.focus.score:Parts"] == 6
+    assert "app.store.db" in house.imports()["app.store.urls"]
+    assert 10 < house.floors() < len(house.modules())
+    assert house.fields_of("no such record") == 0
