@@ -116,6 +116,15 @@ def test_a_catalogue_in_which_some_pages_have_prose_is_fetched_whole(worker: Wor
     assert set(paths) - set(site.pages_asked) == set()
 
 
+def test_a_visit_that_ends_at_its_time_leaves_refused_urls_queued(make: Callable[..., Worker], site: Site) -> None:
+    """Where nothing else of the host is: its crawl would end, with URLs refused and its budget unspent."""
+    paths = shop(site, "/p/{}".format, many=100)
+    worker = make(visit_max_s=1)
+    start(worker, site.url(), budgets=Budgets(max_pages=2 * len(site.pages)))
+    run(worker, rounds=1_000)
+    assert set(paths) - set(site.pages_asked) == set()
+
+
 def test_more_than_are_kept_of_a_trap_are_fetched(worker: Worker, site: Site) -> None:
     paths = shop(site, "/p/{}".format, many=1_200)
     start(worker, site.url(), budgets=Budgets(max_pages=2 * len(site.pages)))
