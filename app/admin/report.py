@@ -161,7 +161,7 @@ def report(engine: Engine, name: str, settings: Settings | None = None) -> Repor
 
 
 def traps_left(tx: Connection, crawl_id: int) -> list[str]:
-    """Lines about patterns of which the most URLs are refused as traps, with what lets them through. One for all faces."""
+    """Lines about patterns of which the most URLs are refused as traps, with what lets them through."""
     return [left_out(*each) for each in patterns.left(tx, crawl_id, n=MOST_LEFT)]
 
 

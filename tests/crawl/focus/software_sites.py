@@ -26,7 +26,7 @@ class Link(NamedTuple):
 
 
 class Software(ABC):
-    """One site.   good: paths that a crawl is for;   fair: paths that it may fetch or leave;   endless: of the others"""
+    """One site.   good: paths that a crawl is for;   fair: those it may leave;   endless: some of the others"""
 
     endless: ClassVar[str]
 
