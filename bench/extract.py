@@ -62,7 +62,7 @@ def main(pages: int) -> None:
             migrate.upgrade(running.url)
             engine = db.connect(running.url)
             settings = load(home=home, database_url=running.url)
-            size = _fill(engine, settings, pages)
+            size = fill(engine, settings, pages)
             handlers = Path(folder) / "bench_handlers.py"
             rows = []
             for version, name in ((1, "cheap"), (1, "parsel"), (2, "parsel")):
@@ -105,7 +105,7 @@ def _cpu() -> dict[str, float]:
     }
 
 
-def _fill(engine: Engine, settings: Settings, pages: int) -> float:
+def fill(engine: Engine, settings: Settings, pages: int) -> float:
     """Archive pages of as many hosts as it takes. Returns the mean size of a body."""
     crawl_id = crawls.create(engine, "bench").id
     writer = ArchiveWriter(

@@ -155,10 +155,15 @@ def report(engine: Engine, name: str, settings: Settings | None = None) -> Repor
                 crawl.name,
                 [
                     *findings(failures(tx, crawl.id)),
-                    *(left_out(*each) for each in patterns.left(tx, crawl.id, n=MOST_LEFT)),
+                    *traps_left(tx, crawl.id),
                 ],
             ),
         )
+
+
+def traps_left(tx: Connection, crawl_id: int) -> list[str]:
+    """Lines about patterns of which the most URLs are refused as traps, with what lets them through."""
+    return [left_out(*each) for each in patterns.left(tx, crawl_id, n=MOST_LEFT)]
 
 
 def led_away(tx: Connection, crawl: Crawl) -> list[str]:

@@ -74,6 +74,10 @@ def lines(
         yield f"{counted(totals.suppressed, 'link')} refused{_most(summary.links, totals.suppressed)}"
     yield from (_refused(each, command) for each in summary.refused)
     yield from (f"  {line}" for line in summary.left)
+    if summary.left:
+        name = shlex.quote(totals.name)
+        yield f"  then: {command} crawl edit {name} --profile FILE"
+        yield f"        {command} crawl start {name}"
     if summary.unopened:
         pages, why = summary.unopened
         yield f"{pages}: {why}"

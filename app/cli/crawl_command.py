@@ -323,9 +323,8 @@ def _now(engine: "Engine") -> "datetime":
 def _summary(engine: "Engine", crawl: "Crawl", since: "datetime", *, may_be_uncompared: bool) -> closing.Summary:
     from app.admin import rendering
     from app.admin.duplicates import MOST_WAITING
-    from app.admin.report import led_away, why_nothing
-    from app.policy.focus.verdict import MOST_LEFT, left_out
-    from app.store import crawls, db, hosts, near, patterns, suppressions, urls
+    from app.admin.report import led_away, traps_left, why_nothing
+    from app.store import crawls, db, hosts, near, suppressions, urls
 
     with db.transaction(engine) as tx:
         totals, now = crawls.totals(tx, crawl.id), crawls.by_id(tx, crawl.id)
@@ -338,7 +337,7 @@ def _summary(engine: "Engine", crawl: "Crawl", since: "datetime", *, may_be_unco
             redirects=now.scope_redirects,
             elsewhere=led_away(tx, now),
             refused=urls.refused(tx, crawl.id),
-            left=[left_out(*each) for each in patterns.left(tx, crawl.id, n=MOST_LEFT)],
+            left=traps_left(tx, crawl.id),
             paused=hosts.paused_of(tx, crawl_id=crawl.id, n=closing.MOST_TOLD + 1),
             uncompared=near.waiting(tx, crawl_id=crawl.id, most=MOST_WAITING) if may_be_uncompared else 0,
             why=() if totals.pages else why_nothing(tx, crawl.id),

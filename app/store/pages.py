@@ -8,16 +8,15 @@ from sqlalchemy import Connection
 
 from app.model.shell import ShellSign
 from app.store import db, search
-from app.store.reread import Renewed
+from app.store.reread import ReadRow, Renewed
 from app.store.search import Where as Where
 
 _sql = db.queries("pages")
 
 
-class PageRow(TypedDict):
-    """A row of pages without the times of ours; those of the page are ISO 8601.
+class PageRow(ReadRow):
+    """A row of pages without the times of ours.
 
-    reader    version of what read it
     rendered  a browser made the document
     awaits    a browser is to make it: what it made before stands until then
     changed   it says something else than before, though the stored text cannot be compared
@@ -29,23 +28,7 @@ class PageRow(TypedDict):
     url: str
     status: int
     content_type: str | None
-    charset: str
-    language: str | None
-    language_detected: str | None
-    title: str | None
-    headline: str | None
-    author: str | None
-    data: Mapping[str, Any] | None
-    description: str | None
-    published_at: str | None
-    published_from: str | None
-    published_on: str | None
-    modified_at: str | None
-    modified_from: str | None
-    modified_on: str | None
-    main_text: str | None
     body_sha256: bytes
-    text_sha256: bytes
     body_bytes: int
     needs_script: Mapping[ShellSign, str] | None
     truncated: bool
@@ -54,7 +37,6 @@ class PageRow(TypedDict):
     directives: str | None
     opt_out: str | None
     depth: int
-    reader: int
     links_cut: NotRequired[bool]
     rendered: NotRequired[bool]
     awaits: NotRequired[bool]

@@ -44,7 +44,7 @@ class StalePage(NamedTuple):
 
 
 class ReadRow(TypedDict):
-    """The columns of a page that its document decides; times are ISO 8601."""
+    """The columns of a page that its document decides; times are ISO 8601.   reader: version of what read it"""
 
     charset: str
     language: str | None

@@ -4,9 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Engine
 
+from app.parse.html.html import READER
 from tests.cli.archived import URL, Deposit, engine, put, put_rendered, writer
 from tests.cli.conftest import Tiptoe
+from tests.cli.test_page import PAGE_ROW, URL_ROW
+from tests.store.rows import sql
 
 __all__ = ["engine", "put", "put_rendered", "writer"]
 
@@ -79,3 +83,18 @@ def test_diff_compares_documents_and_answers_where_they_are_asked_for(
 def test_list_has_a_page_once_with_its_document(tiptoe: Tiptoe, rendered: tuple[int, int]) -> None:
     (page,) = tiptoe("page", "list", "--crawl", "docs", "--json").json
     assert (page["capture"], page["rendered"], page["captures"]) == (rendered[1], True, 4)
+
+
+def test_the_document_is_read_again_and_not_its_shell(
+    tiptoe: Tiptoe, put: Deposit, put_rendered: Deposit, engine: Engine
+) -> None:
+    shell = put(SHELL, to_render=True)
+    made = put_rendered(shell, NEW)
+    where = {"h": shell.host_id, "c": shell.crawl_id, "u": URL, "k": shell.key}
+    sql(engine, URL_ROW, **where)
+    sql(engine, PAGE_ROW, **where, b=made.body_sha256)
+    sql(engine, "UPDATE pages SET rendered_at = now()")
+    assert tiptoe("page", "reread", "docs").out == "docs: 1 page read again, 1 with another text\n"
+    page = sql(engine, "SELECT title, headline, main_text, reader FROM pages")[0]
+    assert (page["title"], page["headline"], page["reader"]) == ("Lamps", "Lamps of the north", READER)
+    assert "There are 50 lamps" in page["main_text"]

@@ -16,7 +16,7 @@ from app.admin import rendering
 from app.admin.crawls import find
 from app.admin.failing import failures, findings
 from app.admin.rendering import CrawlRenderings
-from app.admin.report import why_nothing
+from app.admin.report import traps_left, why_nothing
 from app.policy.focus.verdict import Measured, verdict
 from app.store import board, crawl_metrics, crawls, db, pages, recrawls, sitemaps
 from app.store.board import Row
@@ -40,6 +40,7 @@ class CrawlTally:
     reasons      refused links by reason, the most frequent first
     freshness    pages by how often they are believed to change
     days         its metrics of the last DAYS days;   verdict: what they say
+                 of refused patterns nothing where the frontier is large
     duplicates, rendering, sitemaps   nothing where their tables are large
     why_nothing  the reason, for a crawl without a page; None, too, where the frontier is large
     """
@@ -80,6 +81,7 @@ def tally(engine: Engine, name: str, *, exactly: bool = False, blocks: int = BLO
         is_whole = {table: percent == WHOLE for table, percent in percents.items()}
         urls = board.urls_read(tx, crawl_id=crawl.id, percent=percents["urls"])
         days = crawl_metrics.days(tx, crawl_id=crawl.id, days=DAYS)
+        left = traps_left(tx, crawl.id) if is_whole["urls"] else []
         return CrawlTally(
             crawl=crawl,
             percents=percents,
@@ -91,7 +93,7 @@ def tally(engine: Engine, name: str, *, exactly: bool = False, blocks: int = BLO
             reasons=_reasons(tx, crawl.id, percents["suppressions"]),
             freshness=_freshness(tx, crawl.id, percents["urls"]),
             days=days,
-            verdict=verdict(days, crawl.name, findings(failures(tx, crawl.id))),
+            verdict=verdict(days, crawl.name, [*findings(failures(tx, crawl.id)), *left]),
             duplicates=pages.duplicate_kinds(tx, crawl.id) if is_whole["duplicates"] else {},
             rendering=rendering.of_crawl(tx, crawl.id, crawl.render) if is_whole["renders"] else None,
             sitemaps=sitemaps.of_crawl(tx, crawl_id=crawl.id, n=MOST_SITEMAPS) if is_whole["sitemaps"] else (),

@@ -337,6 +337,7 @@ class CrawlFocus:
         for part, after in self.subsets.after(whole, parts, is_new, is_copy=is_copy, told=told):
             if whole.refused and patterns.is_good(after) and not patterns.is_good(self._yield(part)):
                 self.turned.add(name)
+                self._put(name, self._yield(name).starting_over())
             self._put(part, after)
 
     def brought_nothing(self, url: Url) -> None:
@@ -362,7 +363,11 @@ class CrawlFocus:
     def _put(self, name: str, after: Yield) -> None:
         before = self.yields.get(name)
         if before is not None and patterns.has_turned(self.profile.traps, before, after):
-            self.turned |= {name, *self._untried()}
+            untried = self._untried()
+            self.turned |= {name, *untried}
+            after = after.starting_over()
+            self.yields |= {each: self._yield(each).starting_over() for each in untried}
+            self.changed |= untried
         self.yields[name] = after
         self.changed.add(name)
 

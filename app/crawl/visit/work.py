@@ -64,7 +64,10 @@ def _step(visit: Visit) -> VisitEnding | None:
         visit.picked.due.appendleft(due)  # such as after a request for robots.txt: the page's turn is the next one
     elif ending is not None:
         return ending
-    return _why_leave(visit) or _wait(visit, is_postponed=is_postponed)
+    left = _why_leave(visit) or _wait(visit, is_postponed=is_postponed)
+    if left in {VisitEnding.LONG_ENOUGH, VisitEnding.DELAY} and not visit.picked.due and visit.leaving is None:
+        return refill(visit) or left  # refused URLs may be queued now: without any the crawl would end
+    return left
 
 
 def _why_leave(visit: Visit) -> VisitEnding | None:

@@ -5,20 +5,16 @@ a person reads beside the headline, then one in the URL. A date without a zone c
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from html import unescape
 from itertools import islice
 from typing import Final
 
-import orjson
-
 from app.model.page import Dated
 from app.parse.html.tree import Element
 
-TAGS = ("meta", "script", "time")
-_MAX_JSON_CHARS = 200_000
 _MAX_NODES = 2000  # of JSON-LD, all its blocks together
 _YEARS = range(1970, 2101)  # a page's date outside them is a slip, or a thing that it writes about
 # Values of property, name and itemprop, best first: Open Graph, schema.org, Dublin Core, and names that publishers
@@ -85,33 +81,24 @@ _ARTICLE = re.compile(
 )
 
 
-def of(elements: Iterable[Element]) -> tuple[Dated | None, Dated | None]:
+def of(
+    metas: Mapping[str, str], documents: Sequence[object], broken: Sequence[str], times: Sequence[Element]
+) -> tuple[Dated | None, Dated | None]:
     """When the page was published, and when it was modified; None where it does not say.
 
-    elements: its elements of TAGS, in document order
+    metas: values of its <meta> elements by name;   documents, broken: JSON-LD, and scripts that should be;   times: its
+    <time> elements
     """
-    metas: dict[str, str] = {}
-    scripts: list[str] = []
-    times: list[Element] = []
-    for element in elements:
-        if element.tag == "meta":
-            if content := element.get("content") or element.get("datetime"):
-                name = element.get("property") or element.get("name") or element.get("itemprop")
-                metas.setdefault((name or "").strip().lower(), content)
-        elif element.tag == "time":
-            times.append(element)
-        elif (element.get("type") or "").strip().lower() == "application/ld+json" and element.text:
-            scripts.append(element.text)
-    if not scripts and not times and _META_NAMES.isdisjoint(metas):  # most pages
+    if not documents and not broken and not times and _META_NAMES.isdisjoint(metas):  # most pages
         return None, None
-    published, modified = _of_json(scripts)
+    published, modified = _of_json([*documents, *map(_of_broken, broken)])
     published = published or _of_meta(metas, _PUBLISHED) or _of_times(times, _PUBLISHED_TIME) or _of_only(times)
     return published, modified or _of_meta(metas, _MODIFIED) or _of_times(times, _MODIFIED_TIME)
 
 
-def _of_json(scripts: list[str]) -> tuple[Dated | None, Dated | None]:
+def _of_json(documents: list[object]) -> tuple[Dated | None, Dated | None]:
     """The dates of the first thing that is an article or the like, else of the first that has any."""
-    dated = [node for node in _nodes(scripts) if "datePublished" in node or "dateModified" in node]
+    dated = [node for node in _nodes(documents) if "datePublished" in node or "dateModified" in node]
     dated.sort(key=lambda node: _ARTICLE.search(str(node.get("@type"))) is None)
     for node in dated:
         published, modified = (_dated(node.get(name), "json-ld") for name in ("datePublished", "dateModified"))
@@ -120,15 +107,13 @@ def _of_json(scripts: list[str]) -> tuple[Dated | None, Dated | None]:
     return None, None
 
 
-def _nodes(scripts: list[str]) -> Iterator[dict[str, object]]:
-    """Things at the top of each script, in lists, @graph and mainEntity; what lies deeper is about something else."""
-    waiting: list[object] = []
-    for script in scripts:
-        if len(script) <= _MAX_JSON_CHARS and ("datePublished" in script or "dateModified" in script):
-            try:
-                waiting.append(orjson.loads(script.encode("utf-8", "replace")))
-            except orjson.JSONDecodeError:  # theirs is no JSON, and their dates can be read all the same
-                waiting.append({found[1]: found[2] for found in reversed(list(_IN_BROKEN_JSON.finditer(script)))})
+def _of_broken(script: str) -> object:
+    """The dates in a script that is no JSON: the first of each name."""
+    return {found[1]: found[2] for found in reversed(list(_IN_BROKEN_JSON.finditer(script)))}
+
+
+def _nodes(waiting: list[object]) -> Iterator[dict[str, object]]:
+    """Things at the top of each document, in lists, @graph, mainEntity; what lies deeper is about something else."""
     for count, thing in enumerate(waiting):
         if count >= _MAX_NODES:
             return
@@ -139,11 +124,11 @@ def _nodes(scripts: list[str]) -> Iterator[dict[str, object]]:
             waiting += [thing[name] for name in ("@graph", "mainEntity") if name in thing]
 
 
-def _of_meta(metas: dict[str, str], names: tuple[str, ...]) -> Dated | None:
+def _of_meta(metas: Mapping[str, str], names: tuple[str, ...]) -> Dated | None:
     return next((found for name in names if name in metas and (found := _dated(metas[name], "meta"))), None)
 
 
-def _of_times(times: list[Element], named: re.Pattern[str]) -> Dated | None:
+def _of_times(times: Sequence[Element], named: re.Pattern[str]) -> Dated | None:
     """The first <time> that is named so."""
     for element in times:
         names = f"{element.get('itemprop')} {element.get('class')} {'pubdate' if 'pubdate' in element.attrib else ''}"
@@ -152,7 +137,7 @@ def _of_times(times: list[Element], named: re.Pattern[str]) -> Dated | None:
     return None
 
 
-def _of_only(times: list[Element]) -> Dated | None:
+def _of_only(times: Sequence[Element]) -> Dated | None:
     """The page's only <time>, unless it says that it is of a change."""
     if len(times) != 1 or _of_times(times, _MODIFIED_TIME):
         return None
@@ -214,18 +199,20 @@ def named(markup: bytes) -> list[int]:
             at = markup.find(name, at + 1)
             if at < 0:
                 break
-            begin = markup.rfind(b"<", max(at - _TAG_BYTES, 0), at)
-            end = markup.find(b">", at, at + _TAG_BYTES)
-            if end > 0 and begin >= 0 and _is_named(markup[begin : end + 1], at - begin):
-                found.add(end + 1)
-            elif not markup[max(at - 60, 0) : at - 1].rpartition(b">")[2].strip() and markup[at - 1 : at] in b"pP":
+            least = max(at - _TAG_BYTES, 0)
+            begin = markup.rfind(b"<", least, at)
+            if begin > markup.rfind(b">", least, at):
+                end = markup.find(b">", at, at + _TAG_BYTES)
+                if end > 0 and _is_named(markup[begin : end + 1], at - begin):
+                    found.add(end + 1)
+            elif markup[at - 1 : at] in b"pP" and not markup[max(at - 60, 0) : at - 1].rpartition(b">")[2].strip():
                 found.add(at - 1)
     return sorted(found)[:MOST_NAMED]
 
 
 def _is_named(tag: bytes, at: int) -> bool:
     """Whether what stands there names the element: a whole word of its class, id or the like."""
-    return b">" not in tag[:-1] and _AN_ATTRIBUTE.match(tag[:at]) is not None and _NAMES.search(tag) is not None
+    return _AN_ATTRIBUTE.match(tag[:at]) is not None and _NAMES.search(tag) is not None
 
 
 def of_url(path: str) -> Dated | None:

@@ -62,7 +62,7 @@ def read(
     root = tree.grow(markup)
     if root is None:
         return Page(charset=encoding)
-    hidden = text.hidden_roots(root) if _may_hide(markup) else []
+    hidden = text.hidden_roots(root)
     survey = Survey(token=token.lower(), max_links=max_links, want_text=want_text, hidden=_within(hidden))
     survey.walk(root)
     is_cut = tree.is_cut(root)
@@ -127,10 +127,9 @@ def _texts(root: Element, markup: bytes, survey: Survey, hidden: list[Element], 
     declared = _language(root.get("lang") or root.get("xml:lang") or survey.language or content_language)
     title = next((each for each in root.iter("title") if not tree.is_drawn(each)), None)
     titled = None if title is None else _field("".join(title.itertext()) if len(title) else title.text)
-    stated = said.of(root, markup, survey.dated, titled)
-    published, modified = dates.of(survey.dated)
+    stated = said.of(survey.stating, markup, titled)
     is_rich = stated.data is not None and not {"og", "json-ld"}.isdisjoint(stated.data)
-    published = published or dates.of_text(markup, declared, is_rich=is_rich)
+    published = stated.published or dates.of_text(markup, declared, is_rich=is_rich)
     main_text = text.main_text(root, hidden)
     evidence = {} if len(main_text) >= shell.LITTLE_TEXT_CHARS else shell.evidence(root)
     if article := shell_data.article(root) if ShellSign.DATA in evidence else "":
@@ -143,14 +142,14 @@ def _texts(root: Element, markup: bytes, survey: Survey, hidden: list[Element], 
         description=_field(survey.description),
         language=declared,
         published=published,
-        modified=modified,
+        modified=stated.modified,
         main_text=main_text,
         shell=evidence,
     )
 
 
 def _may_hide(markup: bytes) -> bool:
-    """Whether a search for hidden elements could find any; most pages need none."""
+    """Whether markup may hide elements, where there is no tree of it."""
     lower = markup.lower()
     return (b"display" in lower and _DISPLAY_NONE.search(lower) is not None) or (
         b"hidden" in lower and any(mark.search(lower) for mark in _HIDDEN)
@@ -158,7 +157,9 @@ def _may_hide(markup: bytes) -> bool:
 
 
 def _within(tops: Iterable[Element]) -> set[Element]:
-    """The elements and all below them. Linear: in document order a nested one is known before it is reached."""
+    """The elements and all below them. Linear: in document order a nested one is known before it is reached.
+
+    tops: in two such orders at most"""
     elements: set[Element] = set()
     for top in tops:
         if top not in elements:

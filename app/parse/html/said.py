@@ -1,4 +1,4 @@
-"""Reads what a page says about itself: headline, author, and its own data (OpenGraph, <meta>, JSON-LD).
+"""Reads what a page says about itself: headline, author, dates, and its own data (OpenGraph, <meta>, JSON-LD).
 
 The headline is what stands over the page, not the title of its tab, which has the site's name in it too.
 Sources: https://ogp.me, https://schema.org/Article, HTML standard 4.2.5 (standard metadata names).
@@ -12,11 +12,13 @@ from typing import Any, Final
 
 import orjson
 
-from app.parse.html import tree
+from app.model.page import Dated
+from app.parse.html import dates, tree
 from app.parse.html.text import fold
 from app.parse.html.tree import Element
 from app.words import scalar
 
+TAGS: Final = ("meta", "script", "time", "h1")
 DATA_BYTES: Final = 16 * 1024  # of `data` as JSON; more is left out, and said
 MOST_H1: Final = 20
 _VALUE_CHARS: Final = 1_000
@@ -37,7 +39,6 @@ _META_AUTHORS: Final = (
     "sailthru.author",
 )
 _BETWEEN: Final = re.compile(r"\s+[-–—|·»:/]\s+")  # dashes that part a title from its site's name
-_SIGNS: Final = (b'="author"', b"=author")  # of rel and itemprop
 _SIGNED: Final = re.compile(rb"""<(?:a\b[^>]*\srel|([a-z0-9]+)\b[^>]*\sitemprop)=["']?author\b""", re.IGNORECASE)
 _TAG_BYTES: Final = 600
 _TAG: Final = re.compile(rb"<[^<>]*>")
@@ -50,33 +51,61 @@ class Stated:
 
     headline: str | None = None
     author: str | None = None
+    published: Dated | None = None
+    modified: Dated | None = None
     data: Mapping[str, Any] | None = None
 
 
 @dataclass(slots=True)
 class _Found:
+    """documents: its JSON-LD, each script once;   broken: scripts that are no JSON;   things: the documents' own"""
+
     metas: dict[str, str] = field(default_factory=dict)
+    documents: list[object] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    times: list[Element] = field(default_factory=list)
+    headings: list[Element] = field(default_factory=list)
     things: list[dict[str, Any]] = field(default_factory=list)
 
 
-def of(root: Element, markup: bytes, elements: Iterable[Element], title: str | None) -> Stated:
-    """Read what a page says.   elements: its meta and script elements, in document order;   title: of the document"""
-    found = _Found()
-    chars = 0
+def of(elements: Iterable[Element], markup: bytes, title: str | None) -> Stated:
+    """Read what a page says.   elements: its elements of TAGS, in document order;   title: of the document"""
+    found = _found(elements)
+    published, modified = dates.of(found.metas, found.documents, found.broken, found.times)
+    return Stated(
+        headline=_headline(found, title),
+        author=_stated_author(found) or _signature(markup),
+        published=published,
+        modified=modified,
+        data=_data(found),
+    )
+
+
+def _found(elements: Iterable[Element]) -> _Found:
+    found, chars = _Found(), 0
     for element in elements:
-        if element.tag == "meta":
-            _meta(element, found.metas)
-        elif element.tag == "script" and element.text and _is_json_ld(element):
-            chars += len(element.text)
-            if chars <= _MAX_JSON_CHARS:
-                found.things += _things(element.text)
+        match element.tag:
+            case "meta":
+                _meta(element, found.metas)
+            case "time":
+                found.times.append(element)
+            case "h1":
+                found.headings.append(element)
+            case _ if (script := element.text) and _is_json_ld(element) and chars + len(script) <= _MAX_JSON_CHARS:
+                chars += len(script)
+                try:
+                    document = orjson.loads(script.encode("utf-8", "replace"))
+                except orjson.JSONDecodeError:
+                    found.broken.append(script)
+                else:
+                    found.documents.append(document)
+                    found.things += _things(document)
     found.things.sort(key=lambda thing: _ARTICLE.search(str(thing.get("@type"))) is None)
-    author = _stated_author(found) or (_signature(markup) if any(sign in markup for sign in _SIGNS) else None)
-    return Stated(headline=_headline(root, found, title), author=author, data=_data(found))
+    return found
 
 
 def _meta(element: Element, metas: dict[str, str]) -> None:
-    content = element.get("content")
+    content = element.get("content") or element.get("datetime")
     name = (element.get("property") or element.get("name") or element.get("itemprop") or "").strip().lower()
     if content and name and len(name) <= 100 and len(metas) < _MOST_METAS:
         metas.setdefault(name, fold(content[: 2 * _VALUE_CHARS])[:_VALUE_CHARS])
@@ -86,12 +115,9 @@ def _is_json_ld(element: Element) -> bool:
     return (element.get("type") or "").strip().lower() == "application/ld+json"
 
 
-def _things(script: str) -> Iterator[dict[str, Any]]:
-    """Things at the top of a script, in lists, and in @graph; what lies deeper is about something else."""
-    try:
-        waiting = [orjson.loads(script.encode("utf-8", "replace"))]
-    except orjson.JSONDecodeError:
-        return  # theirs is no JSON: it says nothing
+def _things(document: object) -> Iterator[dict[str, Any]]:
+    """Things at the top of a document, in lists, and in @graph; what lies deeper is about something else."""
+    waiting = [document]
     for count, thing in enumerate(waiting):
         if count >= _MAX_NODES:
             return
@@ -103,7 +129,7 @@ def _things(script: str) -> Iterator[dict[str, Any]]:
                 waiting.append(thing["@graph"])
 
 
-def _headline(root: Element, found: _Found, title: str | None) -> str | None:
+def _headline(found: _Found, title: str | None) -> str | None:
     """The `h1` that shares most with the titles, else the headline of JSON-LD, else a title without the site's name."""
     named = found.metas.get("og:title") or found.metas.get("twitter:title") or ""
     stated = next(
@@ -111,9 +137,7 @@ def _headline(root: Element, found: _Found, title: str | None) -> str | None:
     )
     titles = set(map(str.casefold, _WORD.findall(f"{named} {stated} {title or ''}")))
     best, most = "", 0.0
-    for place, heading in enumerate(root.iter("h1")):
-        if place >= MOST_H1:
-            break
+    for heading in found.headings[:MOST_H1]:
         text = "" if tree.is_drawn(heading) else fold("".join(heading.itertext())[:_VALUE_CHARS])
         words = set(map(str.casefold, _WORD.findall(text)))
         shared = len(words & titles) / len(words) if words else 0.0
@@ -143,18 +167,16 @@ def _stated_author(found: _Found) -> str | None:
 
 def _signature(markup: bytes) -> str | None:
     """The author that the text names by rel or itemprop. It is looked for in the markup: the tree has every element."""
-    for sign in _SIGNS:
-        at = -1
-        for _ in range(MOST_H1):
-            at = markup.find(sign, at + 1)
+    at, left = markup.find(b"author"), MOST_H1
+    while at >= 0 and left:
+        if markup.endswith(b"=", 0, at) or (markup.endswith(b'="', 0, at) and markup.startswith(b'"', at + 6)):
+            left -= 1
             begin, end = markup.rfind(b"<", max(at - _TAG_BYTES, 0), at), markup.find(b">", at, at + _TAG_BYTES)
-            if at < 0:
-                break
-            if begin < 0 or end < 0 or not (found := _SIGNED.match(markup[begin:end])):
-                continue
-            words = markup[end + 1 : end + 4 * _VALUE_CHARS].partition(b"</" + (found[1] or b"a"))[0]
-            if _is_name(written := fold(unescape(_TAG.sub(b" ", words).decode("utf-8", "ignore")))[:_VALUE_CHARS]):
-                return written
+            if begin >= 0 and end >= 0 and (found := _SIGNED.match(markup[begin:end])):
+                words = markup[end + 1 : end + 4 * _VALUE_CHARS].partition(b"</" + (found[1] or b"a"))[0]
+                if _is_name(written := fold(unescape(_TAG.sub(b" ", words).decode("utf-8", "ignore")))[:_VALUE_CHARS]):
+                    return written
+        at = markup.find(b"author", at + 1)
     return None
 
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from lxml import etree
 
 from app.model.page import Link
-from app.parse.html import dates, tree
+from app.parse.html import said, tree
 from app.parse.html.text import fold
 from app.parse.html.tree import Element
 
@@ -49,7 +49,7 @@ _SEPARATORS = re.compile("[,;]")
 class Survey:
     """One walk over the elements that link or direct, in document order; the attributes are its findings.
 
-    dated  those that may say when the page was published (`dates`), where its text is wanted
+    stating  those by which the page says something of itself (`said`), where its text is wanted
     """
 
     def __init__(self, *, token: str, max_links: int, want_text: bool, hidden: set[Element]) -> None:
@@ -60,7 +60,7 @@ class Survey:
         self._inert: set[Element] = set()  # within a template: of no effect on the document
         self.links: list[Link] = []
         self.links_cut = False
-        self.dated: list[Element] = []
+        self.stating: list[Element] = []
         self.base: str | None = None
         self.canonical: str | None = None
         self.description: str | None = None
@@ -70,14 +70,14 @@ class Survey:
 
     def walk(self, root: Element) -> None:
         links, most = self.links, self._max_links
-        steps = _STEPS_WITH_DATES if self._want_text else _STEPS  # a walk of its own would cost as much as this one
+        steps = _STEPS_WITH_TEXT if self._want_text else _STEPS  # a walk of its own would cost as much as this one
         for element in root.iter(*steps):
             tag = element.tag
             steps[tag](self, element, tag)
             if len(links) > most:
                 links.pop()
                 self.links_cut = True
-                self.dated = list(root.iter(*dates.TAGS)) if self._want_text else []
+                self.stating = list(root.iter(*said.TAGS)) if self._want_text else []
                 break
 
     def add_deep(self, markup: bytes) -> None:
@@ -161,11 +161,11 @@ class Survey:
         if self.base is None and href is not None and element not in self._inert and not tree.is_drawn(element):
             self.base = href.strip(_WHITESPACE)
 
-    def on_dated(self, element: Element, _tag: str) -> None:
-        self.dated.append(element)
+    def on_stating(self, element: Element, _tag: str) -> None:
+        self.stating.append(element)
 
-    def on_meta_with_date(self, element: Element, tag: str) -> None:
-        self.dated.append(element)
+    def on_stating_meta(self, element: Element, tag: str) -> None:
+        self.stating.append(element)
         self.on_meta(element, tag)
 
     def on_template(self, element: Element, _tag: str) -> None:
@@ -187,7 +187,7 @@ _STEPS: dict[str, Callable[[Survey, Element, str], None]] = {
     "base": Survey.on_base,
     "template": Survey.on_template,
 }
-_STEPS_WITH_DATES = _STEPS | dict.fromkeys(dates.TAGS, Survey.on_dated) | {"meta": Survey.on_meta_with_date}
+_STEPS_WITH_TEXT = _STEPS | dict.fromkeys(said.TAGS, Survey.on_stating) | {"meta": Survey.on_stating_meta}
 
 
 def _href_of_drawing(element: Element) -> str | None:

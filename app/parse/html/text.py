@@ -10,6 +10,7 @@ from app.parse.html.blocks import Blocks
 from app.parse.html.tree import Element
 
 MAX_TEXT_CHARS = 200_000
+_STYLES, _HIDDENS = etree.XPath("descendant-or-self::*/@style"), etree.XPath("descendant-or-self::*/@hidden")
 _HIDING_STYLE = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
 # Panels of tabs, and answers below their questions.
 _OPENED = re.compile(
@@ -28,12 +29,14 @@ def fold(text: str | None) -> str:
 
 
 def hidden_roots(root: Element) -> list[Element]:
-    """Elements hidden by their own attributes, in document order: `hidden`, display:none, visibility:hidden.
+    """Elements hidden by themselves: by display:none and visibility:hidden, then by `hidden`, each in document order.
 
     A script shows the document itself, and an application's root (`_shown_later`), so they hide nothing; nor does
     `hidden=until-found`, which the search of a browser opens.
     """
-    found = [e for e in root.iter() if (e.get("style") or e.get("hidden") is not None) and _is_hidden(e)]
+    styled = [style.getparent() for style in _STYLES(root) if _HIDING_STYLE.search(style)]
+    marked = [mark.getparent() for mark in _HIDDENS(root)]
+    found = [e for e in dict.fromkeys([*styled, *marked]) if _is_hidden(e)]
     shown = _shown_later(root) if found else ()
     return [e for e in found if e not in shown] if shown else found
 
@@ -105,9 +108,8 @@ def prepare(root: Element, hidden: Sequence[Element]) -> None:
     its element is hidden beside a picture of it. A heading that links to itself, as manuals have them, is no title of
     another page.
     """
-    for element in hidden:
-        if element.tag not in _DOCUMENT and not _is_opened(element):
-            element.tag = blocks.HIDDEN
+    for element in [e for e in hidden if e.tag not in _DOCUMENT and not _is_opened(e)]:
+        element.tag = blocks.HIDDEN
     cells: set[Element] = set()
     for element in root.iter("math", "pre", *blocks.HEADINGS):
         if element.tag == "math":

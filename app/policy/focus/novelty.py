@@ -16,6 +16,7 @@ from typing import Final, NamedTuple, Protocol
 from app.policy.focus.words import tokens
 
 _PIECE: Final = re.compile(r"\d+|[^\W\d_]+")
+_WORD: Final = re.compile(r"[^\W\d_]+")
 _NAME: Final = re.compile(r"[?&][^=&]*=")  # of a parameter
 
 MOST_CHARS = 4_000  # of a text: half from its beginning, half from its middle
@@ -140,8 +141,8 @@ def without_names(words: list[str], is_name: Callable[[int], bool]) -> list[str]
 
 
 def phrases(text: str, words: list[str], target: str = "") -> list[int]:
-    """Hashes of a text's phrases in their order, valid in this process. A text of a few words is one phrase, with its
-    numbers; none has none.
+    """Hashes of a text's phrases in their order, valid in this process. A text of a few words is one phrase; none has
+    none. Numbers are left out: a list of measurements is endless, and has others on each page (`statements` has them).
 
     target: path and query of the page. What stands there says nothing more in a short text: a calendar's months are
     endless, and so are the names of users.
@@ -156,7 +157,7 @@ def phrases(text: str, words: list[str], target: str = "") -> list[int]:
     if len(found) >= LEAST_PHRASES:
         return found
     sample = _sample(text)
-    short = " ".join(_PIECE.sub(lambda found: "" if _plain(found[0].lower()) in named else found[0], sample).split())
+    short = " ".join(word for word in _WORD.findall(sample) if word.lower() not in named)
     return [hash(short)] if sample.strip() else []
 
 

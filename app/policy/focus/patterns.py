@@ -97,6 +97,10 @@ class Yield(NamedTuple):
     def refusing(self) -> "Yield":
         return self._replace(refused=self.refused + 1)
 
+    def starting_over(self) -> "Yield":
+        """Once its refused URLs are queued again: those that are refused anew are no growth (`spares`)."""
+        return self._replace(spared=0)
+
     def after_rendering(self, gained: int) -> "Yield":
         """With one more page that a browser opened.   gained: characters of text and links, more than without it"""
         if gained < MUCH:

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from app.model.url import target_of
+from app.policy.focus.siblings import MARK
 from app.words import counted
 
 FEW: Final = 100  # requests, pages or recrawls: of fewer no share is judged
@@ -69,8 +70,17 @@ def left_out(host: str, pattern: str, urls: int, fetched: int, url: str) -> str:
 
     fetched: requests that it took;   url: one of them
     """
-    allow = f"allow = ['^{_start_of(target_of(url))}'] in a profile's [traps]"
+    target = target_of(url)
+    allow = f"allow = ['{_of_parameter(pattern, target) or _start_of(target)}'] in a profile's [traps]"
     return f"{host}{pattern}: {counted(urls, 'URL')} refused after {counted(fetched, 'request')}; wanted? {allow}"
+
+
+def _of_parameter(pattern: str, target: str) -> str | None:
+    """A regular expression of a parameter, for URLs on any path that differ in it from fetched pages; None: others."""
+    mark, _, names = pattern.partition("?")
+    name = names.partition("&")[0]
+    found = re.search(rf"[?&]({re.escape(name)})=", target, re.IGNORECASE) if mark == MARK else None
+    return f"[?&]{_SPECIAL.sub('.', found[1])}=" if found else None
 
 
 def _start_of(target: str) -> str:
@@ -78,7 +88,7 @@ def _start_of(target: str) -> str:
     path, mark, _ = target.partition("?")
     folder, slash, rest = path[1:].partition("/")
     start = f"/{folder}/" if rest or slash else f"{path}{mark}"
-    return _SPECIAL.sub(".", _DIGIT.split(start)[0])
+    return f"^{_SPECIAL.sub('.', _DIGIT.split(start)[0])}"
 
 
 def _wasted(days: Sequence[Measured], name: str) -> list[str]:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.model.page import Dated
-from app.parse.html import dates, html, tree
+from app.parse.html import dates, html, said, tree
 from tests.examples import examples
 
 DAY = datetime(2026, 3, 4, tzinfo=UTC)
@@ -18,7 +18,8 @@ LD = '<script type="application/ld+json">{}</script>'
 def read(markup: str) -> tuple[Dated | None, Dated | None]:
     root = tree.grow(markup.encode())
     assert root is not None
-    return dates.of(root.iter(*dates.TAGS))
+    stated = said.of(root.iter(*said.TAGS), b"", None)
+    return stated.published, stated.modified
 
 
 @pytest.mark.parametrize(

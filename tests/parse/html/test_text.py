@@ -87,11 +87,11 @@ def test_deep_nesting_is_walked_without_recursion_limits() -> None:
     assert read("<div>" * 250 + "deep").endswith("deep")
 
 
-def test_hidden_roots_are_in_document_order() -> None:
+def test_hidden_roots_are_in_document_order_by_style_then_by_attribute() -> None:
     root = tree.grow(
         b"<p hidden><i style='visibility:hidden'>x</i></p><b style='color:red'>y</b><u style=display:none>z"
     )
-    assert [e.tag for e in text.hidden_roots(root)] == ["p", "i", "u"]
+    assert [e.tag for e in text.hidden_roots(root)] == ["i", "u", "p"]
 
 
 TAGS = st.sampled_from(

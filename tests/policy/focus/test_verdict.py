@@ -5,7 +5,10 @@ from typing import Any
 
 import pytest
 
-from app.policy.focus.verdict import FEW, Measured, verdict
+from app.model import Url
+from app.policy.focus.profile_text import read
+from app.policy.focus.verdict import FEW, Measured, left_out, verdict
+from app.policy.url import Canon
 
 GOOD: dict[str, Any] = {
     "day": datetime(2026, 5, 3, tzinfo=UTC),
@@ -70,3 +73,27 @@ def test_days_are_weighted_by_their_requests() -> None:
 
 def test_without_a_day_it_says_so() -> None:
     assert verdict([], "docs")[0].startswith("nothing was measured")
+
+
+# pattern, one of its URLs → what a profile allows, to let its URLs through; others that it lets through, too
+@pytest.mark.parametrize(
+    ("pattern", "path", "allow", "others"),
+    [
+        ("/calendar/#", "/calendar/2031/05", "^/calendar/", ["/calendar/2032/06"]),
+        ("/w#", "/product-8", "^/product-", ["/product-9"]),
+        ("/w?from", "/find?from=12", "^/find.", ["/find?from=13"]),
+        ("≈?ref", "/shoes/red?ref=list", "[?&]ref=", ["/hats/blue?a=1&ref=top"]),
+        ("≈?Sort&dir", "/shoes?dir=up&Sort=1", "[?&]Sort=", ["/hats?Sort=2&dir=down"]),
+        ("≈/w/{print}/w", "/shoes/print/red", "^/shoes/", ["/shoes/print/blue"]),
+        ("/w's/#", "/it's/7", "^/it.s/", ["/it's/8"]),
+    ],
+)
+def test_the_line_that_lets_a_pattern_through_is_one_of_a_profile(
+    pattern: str, path: str, allow: str, others: list[str]
+) -> None:
+    said = left_out("h.test", pattern, 57, 4, f"http://h.test{path}")
+    line = f"allow = ['{allow}']"
+    assert said == f"h.test{pattern}: 57 URLs refused after 4 requests; wanted? {line} in a profile's [traps]"
+    profile = read(f"[traps]\n{line}\n", what="mine")
+    urls = [Canon().canonicalise(f"http://h.test{each}") for each in (path, *others)]
+    assert all(isinstance(url, Url) and profile.allows(url) for url in urls)
