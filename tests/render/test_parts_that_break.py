@@ -1,4 +1,4 @@
-"""A bug while a page is rendered costs that page's rendering, or one of its requests: no turn, and no host its lease."""
+"""A bug while a page is rendered costs its rendering, or one of its requests: no turn, and no host its lease."""
 
 from collections.abc import Iterator
 from dataclasses import replace
