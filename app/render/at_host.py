@@ -60,8 +60,9 @@ def _fetch(
     rules = rules_of(visit, url.origin, until=until, authorised=asking.authorised)
     if isinstance(rules, Refused):
         return rules
-    if not rules.permits(url):
-        return Refused(RenderRefusal.TOO_COSTLY if rules.judge(url).is_too_costly else RenderRefusal.ROBOTS)
+    decision = rules.judge(url)
+    if not decision.allowed:
+        return Refused(RenderRefusal.TOO_COSTLY if decision.is_too_costly else RenderRefusal.ROBOTS)
     deadline_s = min(visit.worker.settings.request_deadline_s, max(until - visit.now(), _LEAST_DEADLINE_S))
     slot = _slot(visit, url, until, deadline_s)
     if slot is None:
