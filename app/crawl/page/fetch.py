@@ -33,6 +33,10 @@ def fetch(visit: Visit, due: Due) -> VisitEnding | None:
     """
     visit.picked.current = due
     archive.check(visit, due)
+    return isolation.guarded_whole(visit.batch, visit.picked, due, partial(_taken, visit, due))
+
+
+def _taken(visit: Visit, due: Due) -> VisitEnding | None:
     match gate.check(visit, due):
         case Url() as url:
             return _fetch(visit, due, url)
