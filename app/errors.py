@@ -115,6 +115,15 @@ class LeaseLost(TiptoeError):
     """The host's lease went to another visit, ran out, or was taken away: nothing of ours was written."""
 
 
+def is_ours(error: BaseException) -> bool:
+    """Whether an exception is a failure of ours, which blames no URL.
+
+    These are failures of Postgres, the broker, the archive, the disk and memory, and the lost lease. Every other one is
+    a bug that a document revealed, and so is a value that Postgres does not take.
+    """
+    return isinstance(error, TiptoeError | OSError | MemoryError) and not isinstance(error, Unwritable)
+
+
 def one_line(text: str) -> str:
     """Remove characters that end a line or steer a terminal: a message may quote its input."""
     if text.isprintable():

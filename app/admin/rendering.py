@@ -24,6 +24,7 @@ _REFUSED: Final[Mapping[str, str]] = {
     RenderRefusal.TIME: "no time was left",
     RenderRefusal.BUDGET: "a host's turn came too late",
     RenderRefusal.ROBOTS: "robots.txt",
+    RenderRefusal.TOO_COSTLY: "robots.txt with too many patterns to judge by",
 }
 
 

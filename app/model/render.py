@@ -18,6 +18,7 @@ class RenderRefusal(StrEnum):
 
     SCOPE = "scope"
     ROBOTS = "robots"
+    TOO_COSTLY = "too_costly"  # to judge by its robots.txt, whose patterns take too much work
     ADDRESS = "address"
     PORT = "port"
     METHOD = "method"

@@ -223,6 +223,9 @@ def read(raw: Response, request: Request) -> Body:
     except OSError as error:  # from the sink, such as a full disk: a connection's error is Broken
         body.failure, body.detail = Failure.CUT, f"cannot be kept here: {error.strerror or error}"
         sink = None
+    except BaseException:
+        raw.close()
+        raise
     if body.truncated or body.failure:
         raw.close()
     body.content = b"".join(chunks)[:limit]

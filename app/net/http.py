@@ -2,17 +2,20 @@
 
     split the URL ▶ send (again if a kept-alive connection had been closed) ▶ read what is wanted ▶ Reply
 
-Never raises for what a site, a name server or the network does; an exception is a bug. `app.policy.outcome` decides
-what the reply means for the URL. The sender follows no redirect, keeps no cookie, and uses no proxy, netrc or other
-environment. Connections are in `app.net.adapter`; `app.net.body` decides how much of a body is read.
+Never raises for what a site, a name server or the network does. A bug that an answer reveals is a failure of that
+answer (PROTOCOL: asked for once), logged with its traceback. `app.policy.outcome` decides what the reply means for the
+URL. The sender follows no redirect, keeps no cookie, and uses no proxy, netrc or other environment. Connections are in
+`app.net.adapter`; `app.net.body` decides how much of a body is read.
 """
 
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+import structlog
+
 from app.clock import monotonic
-from app.errors import NotSent
+from app.errors import NotSent, is_ours
 from app.model.fetch import Failure, Reply, Request, RequestKind, Unsent, Whereabouts
 from app.net import decode
 from app.net.adapter import GuardedAdapter
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 # For the head, chunk sizes, and compressed bytes that are read but no longer inflated.
 OVERHEAD_BYTES = 1024 * 1024
 DETAIL_MAX = 300
+_log = structlog.get_logger()
 
 # For requests that read any type (`Request.wanted_types` is None): the expected types first.
 _ACCEPT_ANY = {
@@ -73,6 +77,7 @@ class Sender:
         exchange = self._exchange(request, started_s)
         try:
             raw = self._send_once_or_again(exchange)
+            return _replied(raw, read(raw, request), exchange)
         except Broken as broken:
             return _failed(broken, exchange)
         except TooLate:
@@ -80,8 +85,12 @@ class Sender:
         except NotSent:
             self._adapter.poolmanager.close_idle(0.0)  # idle connections may hold the descriptors that we lack
             raise
-        body = read(raw, request)
-        return _replied(raw, body, exchange)
+        except Exception as error:
+            if is_ours(error):
+                raise
+            # The site was asked: its pace and the log need to know when.
+            _log.exception("request.crashed", url=request.url)
+            return _failed(Broken(Failure.PROTOCOL, f"receiving it raised {type(error).__name__}: {error}"), exchange)
 
     def where(self, url: str, prefer: str | None, timeout_s: float) -> Whereabouts:
         """The addresses that a request to `url` would try, in order. A kept-alive connection's is the only one; else

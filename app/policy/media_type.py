@@ -133,6 +133,17 @@ def of(field: str | None, body: bytes) -> str:
     return essence
 
 
+def of_page(field: str | None) -> str:
+    """The type of a document that was read as a page, by its field alone.
+
+    Where that names none, its octets spoke for HTML; where it names XML, its root element for XHTML.
+    """
+    essence = declared(field)
+    if not essence:
+        return HTML
+    return XHTML if _is_xml(essence) else essence
+
+
 def is_html(essence: str) -> bool:
     return essence in {HTML, XHTML}
 

@@ -29,6 +29,7 @@ __all__ = [
     "ALLOW_ALL",
     "DISALLOW_ALL",
     "MAX_BYTES",
+    "MAX_STEPS",
     "Availability",
     "Decision",
     "InForce",
@@ -137,16 +138,16 @@ class Robots:
             return RobotsVerdict.TOO_COSTLY
         return RobotsVerdict.ALLOWED if rule is None or rule.allow else RobotsVerdict.DISALLOWED
 
-    def judge(self, url: Url) -> Decision:
-        """The answer of `permits`, with its reason."""
-        decision = self.decide(url.target)
-        return decision if url.linked is None or not decision.allowed else self.decide(url.linked)
+    def judge(self, url: Url, most: int = MAX_STEPS) -> Decision:
+        """The answer of `permits`, with its reason.   most: steps for each form; past them it is too costly"""
+        decision = self.decide(url.target, most)
+        return decision if url.linked is None or not decision.allowed else self.decide(url.linked, most)
 
-    def decide(self, target: str) -> Decision:
+    def decide(self, target: str, most: int = MAX_STEPS) -> Decision:
         """The answer of `allowed`, with its reason."""
         if _is_robots_txt(target):
             return Decision(allowed=True, group=None, rule=None, line=None)
-        rule = self._rules.find(_octets(target))[0]
+        rule = self._rules.find(_octets(target), most)[0]
         if rule is None:
             return Decision(allowed=True, group=self._group, rule=None, line=None)
         if rule is TOO_COSTLY:

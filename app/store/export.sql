@@ -28,8 +28,6 @@ WHERE p.crawl_id = :crawl_id
   AND (CAST(:language AS text[]) IS NULL
        OR lower(coalesce(p.language, p.language_detected)) = ANY(CAST(:language AS text[]))
        OR split_part(lower(coalesce(p.language, p.language_detected)), '-', 1) = ANY(CAST(:language AS text[])))
-  AND (CAST(:type AS text[]) IS NULL
-       OR substring(lower(p.content_type) FROM '[a-z0-9/.+-]+') = ANY(CAST(:type AS text[])))
   AND (CAST(:duplicate AS boolean[]) IS NULL OR EXISTS (
            SELECT FROM duplicates AS d
            WHERE d.host_id = p.host_id AND d.crawl_id = p.crawl_id AND d.key = p.key AND d.kind <> 'review'

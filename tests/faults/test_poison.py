@@ -18,7 +18,8 @@ from app.config import load
 from app.crawl.state.setup import make_engine
 from app.model import Budgets, CrawlSpec
 from tests.faults.kit import SLOTS, MakeRig, Rig
-from tests.faults.pace import IS_LONG, quick_or_long
+from tests.faults.log_judge import TOLERANCE_S
+from tests.faults.pace import IS_LONG, at_most_s, quick_or_long
 from tests.faults.web import ROOT, Line
 from tests.hostile import broken, traps
 from tests.hostile.behaviour import ok
@@ -215,6 +216,61 @@ def test_ft24_a_million_links(make_rig: MakeRig) -> None:
     assert set(stored.values()) == {rig.settings.max_links + 1}
     assert not IS_LONG or took_s <= 5.0, "others share the machine with the quick form"
     assert kept > quick_or_long(0.0, 0.9)
+
+
+# --- a good host beside two that attack ---------------------------------------------------------------------------
+
+
+def test_a_good_host_beside_two_that_attack(make_rig: MakeRig) -> None:
+    """two hosts of stars in robots.txt, names, codings and a drip: a third keeps its pace, no worker ends, and each
+    request is in the log."""
+    rig = make_rig(hosts=1, pages=quick_or_long(14, 60), delay_s=1.0, lease_s=60.0)  # as the product has it
+    origin = rig.also(HostileOrigin())
+    rig.seed()
+    rig.until_requests(4)
+    guests = [origin.add("siege") for _ in range(2)]
+    since = time.monotonic()
+    start(rig, guests, Budgets())
+    rig.until(
+        lambda: all({"/links", "/names"} <= {*guest.targets} for guest in guests), "what costs most was asked for"
+    )
+    rig.until_finished()
+    for child in rig.fleet.workers:
+        child.terminate()
+    for child in [each for each in rig.fleet.children if each.slots]:
+        child.ended_after_s(at_most_s(30.0))
+    assert origin.quiet()
+    gaps = gaps_of(rig.web.lines())
+    alone = [gap for moment, gap in gaps if moment < since]
+    beside = [gap for moment, gap in gaps if moment >= since]
+    logged = {guest: [row["path"] for row in rig.sql(LOGGED, guest.address)] for guest in guests}
+    rig.figures |= {
+        "attacks": sum(len(guest.log) for guest in guests),
+        "gap_least_s": round(min(beside), 3),
+        "gap_most_s": round(max(beside), 2),
+        "gap_most_alone_s": round(max(alone), 2),
+        "mended": len(rig.fleet.mended),
+    }
+    assert rig.fleet.mended == []
+    assert min(alone + beside) >= rig.pace.delay_s - TOLERANCE_S
+    assert max(beside) <= max(alone) + at_most_s(2.0)
+    for guest in guests:
+        assert Counter(logged[guest]) == Counter(guest.targets)
+        assert max(Counter(guest.pages_asked).values()) <= rig.settings.attempts_max
+    brought = {(line.host, line.path) for line in rig.web.lines() if line.brought}
+    assert rig.web.truth <= brought
+
+
+LOGGED = (
+    "SELECT regexp_replace(url, '^http://[^/]+', '') AS path FROM fetches AS f JOIN hosts AS h ON h.id = f.host_id "
+    "WHERE h.name = %s AND f.outcome <> 'unsent'"
+)
+
+
+def gaps_of(lines: Sequence[Line]) -> list[tuple[float, float]]:
+    """When each request of a host but the first began, and the seconds since the end of the one before."""
+    ordered = sorted(lines, key=lambda line: line.start)
+    return [(later.start, later.start - (earlier.end or later.start)) for earlier, later in itertools.pairwise(ordered)]
 
 
 # --- FT30: webs without end ---------------------------------------------------------------------------------------

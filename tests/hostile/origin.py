@@ -107,6 +107,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "bigattr": Behaviour(always(traps.bigattr()), "a tag of 100 kB, and a link of that length"),
     "bigname": Behaviour(always(traps.bigname()), "a tag whose name is 100 kB"),
     "manyattrs": Behaviour(always(traps.manyattrs()), "a tag of 12,000 attributes"),
+    "siege": Behaviour(traps.siege, "stars in robots.txt, names, codings and a drip, all on one host", robots=True),
     "nul": Behaviour(always(traps.nul()), "NUL octets everywhere"),
     # robots.txt
     "robotsallow": Behaviour(robots.text(b"User-agent: *\nAllow: /\n"), "allows all", robots=True),

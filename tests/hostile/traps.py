@@ -1,8 +1,10 @@
 """Pages without end or of absurd shape, and links that only a machine would follow."""
 
+import gzip
 import itertools
 from collections.abc import Iterator
 
+from tests.hostile import broken, heavy
 from tests.hostile.behaviour import HTML, html, ok, site
 from tests.hostile.peer import Answer, Line, Peer
 
@@ -120,3 +122,43 @@ def nul() -> bytes:
         b"<html><head><title>N\0UL</title></head><body>\0<p>a\0b <a href='/n\0ul'>l\0ink</a> <a\0 href='/tag'>x</a>"
         b"<p title='\0'>&#0; <a href='/after'>e</a>\0"
     )
+
+
+STARS = b"User-agent: *\n" + b"".join(
+    b"Disallow: /%s%s*z\n" % (b"*a" * x, b"*b" * y) for x in range(1, 60) for y in range(1, 60)
+)
+NEARLY = [f"/z{'ab' * 100}{number}" for number in range(5_000)]
+SIEGE = ("/links", "/prefixes", "/names", "/members", "/blocks", "/drip")
+
+
+def siege() -> Answer:
+    """A robots.txt of stars, and 5,000 links that it nearly fits; documents of a MiB of names; codings that never yield
+    an octet; a body byte by byte."""
+    nothing = gzip.compress(b"") * 1_000_000
+    blocks = bytes.fromhex("1f8b0800000000000003") + b"\0\0\0\xff\xff" * 1_000_000
+    pages = {
+        "/robots.txt": ok(STARS, kind=b"text/plain"),
+        "/": ok(html(*SIEGE, text="Pages that cost whoever reads them.")),
+        "/links": ok(html(*NEARLY)),
+        "/prefixes": ok(_padded(heavy.PREFIXES, b"<aa"), kind=b"application/xhtml+xml"),
+        "/names": ok(_named()),
+        **{
+            path: ok(gzip.compress(gzip.compress(octets)), b"Content-Encoding: gzip, gzip, gzip")
+            for path, octets in (("/members", nothing), ("/blocks", blocks))
+        },
+    }
+    rest, drip = site(pages), broken.bodydrip()
+
+    async def answer(peer: Peer, line: Line) -> bool | None:
+        return await (drip if line.path == "/drip" else rest)(peer, line)
+
+    return answer
+
+
+def _padded(before: bytes, unit: bytes) -> bytes:
+    return before + unit * ((heavy.MIB - len(before)) // len(unit))
+
+
+def _named() -> bytes:
+    """Elements of which each has an attribute of its own."""
+    return DOCTYPE + b"".join(b"<p n%06d=1>x" % number for number in range(heavy.MIB // 14))

@@ -12,8 +12,10 @@ from typing import Any, Final, NamedTuple
 from app.admin.export.columns import ExportKind
 from app.errors import InputError
 from app.model import Outcome, RequestKind
+from app.policy import media_type
 
 PATTERN: Final = "~"
+TYPE: Final = "type"  # no parameter of a query: pages are chosen by it once they are read
 
 
 class PageState(StrEnum):
@@ -42,6 +44,12 @@ def _lower(text: str) -> str:
     return text.lower()
 
 
+def _type(text: str) -> str:
+    if not (essence := media_type.declared(text)):
+        raise ValueError("write a media type, such as text/html")
+    return essence
+
+
 def _flag(text: str) -> bool:
     if text not in ("yes", "no"):
         raise ValueError("write yes or no")
@@ -65,7 +73,7 @@ FILTERS: Final[Mapping[ExportKind, tuple[ExportFilter, ...]]] = {
         _STATUS,
         ExportFilter("language", "=", "language", _lower),
         ExportFilter("state", "=", "state", _one_of(PageState)),
-        ExportFilter("type", "=", "type", _lower),
+        ExportFilter("type", "=", TYPE, _type),
         ExportFilter("duplicate", "=", "duplicate", _flag),
         _HOST,
         _URL,

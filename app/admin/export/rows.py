@@ -4,9 +4,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from app.admin.export.columns import ExportColumn, ExportKind
+from app.admin.export.filters import TYPE
+from app.policy import media_type
 from app.store import db, export
 from app.store.export import ExportBatch, Position
 
@@ -62,7 +64,7 @@ class ExportRows:
         while not self.is_done and (left is None or left > 0):
             n = at_once if left is None else min(at_once, left)
             with db.transaction(self.engine) as tx:
-                found = export.batch(tx, self.kind, crawl_id=self.crawl_id, after=self.after, n=n, where=self.where)
+                found = self._read(tx, n)
             self.is_done = found.positions < n
             if found.rows:
                 self.after = found.last
@@ -76,15 +78,22 @@ class ExportRows:
         """Whether a row may be left."""
         if not self.is_done:
             with db.transaction(self.engine) as tx:
-                found = export.batch(tx, self.kind, crawl_id=self.crawl_id, after=self.after, n=1, where=self.where)
+                found = self._read(tx, 1)
             self.is_done = not found.rows
         return not self.is_done
+
+    def _read(self, tx: Connection, n: int) -> ExportBatch:
+        where = {name: value for name, value in self.where.items() if name != TYPE}
+        return export.batch(tx, self.kind, crawl_id=self.crawl_id, after=self.after, n=n, where=where)
 
     def _chosen(self, found: ExportBatch) -> list[Row]:
         """The rows with the chosen columns alone, in their order."""
         if self.kind is ExportKind.LINKS:
             place = found.names.index(_LINK)
             found = found._replace(rows=[row for row in found.rows if row[place] is not None])
+        if types := self.where.get(TYPE):
+            place = found.names.index("content_type")
+            found = found._replace(rows=[row for row in found.rows if _is_of(types, row[place])])
         if self.is_wanted is not None:
             found = found._replace(
                 rows=[row for row in found.rows if self.is_wanted(dict(zip(found.names, row, strict=True)))]
@@ -104,3 +113,9 @@ def _value(row: Sequence[Any], places: Mapping[str, int], name: str) -> Any:
         return row[places[name]]
     plugin, _, column = name.partition(".")
     return ((row[places["data"]] or {}).get(plugin) or {}).get(column)
+
+
+def _is_of(types: Sequence[str], field: str | None) -> bool:
+    """Whether a page is of one of these types. XHTML is HTML, too."""
+    essence = media_type.of_page(field)
+    return essence in types or (media_type.HTML in types and media_type.is_html(essence))

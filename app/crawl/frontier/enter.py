@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import structlog
 from sqlalchemy import Connection, Engine
 
 from app.crawl.frontier import caps
@@ -17,6 +18,7 @@ from app.crawl.state.finder import Finder
 from app.crawl.state.focus import ENDING_TRIES, name_of_ending
 from app.crawl.state.robots_book import RobotsBook
 from app.crawl.state.worker import Worker
+from app.errors import is_ours
 from app.model import Origin, RequestKind, Url
 from app.policy.candidate import Candidate
 from app.policy.host import queue_for, registrable_domain
@@ -28,6 +30,7 @@ from app.store.patterns import FileEnding
 from app.store.robots import Elsewhere
 from app.store.url_rows import admission
 
+_log = structlog.get_logger()
 _Found = Sequence[tuple[Finder, list[Candidate]]]
 
 
@@ -214,12 +217,19 @@ def _look_up(worker: Worker, now: float, tx: Connection, origins: set[Origin]) -
     stored = robots.of_origins(tx, sorted(origins)) if origins else {}
     for origin in origins:
         found = stored.get(origin)
-        worker.robots.remember(origin, ALLOW_ALL if found is None else _rules(worker, found), now)
+        worker.robots.remember(origin, ALLOW_ALL if found is None else _rules(worker, origin, found), now)
 
 
-def _rules(worker: Worker, found: Elsewhere) -> Robots:
+def _rules(worker: Worker, origin: Origin, found: Elsewhere) -> Robots:
+    """ALLOW_ALL for a file that we cannot read, by a bug: its links wait for their gate."""
     book = worker.robots
-    return in_force_rules(found.standing, worker.settings, lambda: book.parsed(found.body or b""))[1]
+    try:
+        return in_force_rules(found.standing, worker.settings, lambda: book.parsed(found.body or b""))[1]
+    except Exception as error:
+        if is_ours(error):
+            raise
+        _log.exception("robots.crashed", origin=str(origin))
+        return ALLOW_ALL
 
 
 def _host_ids(tx: Connection, finders: Sequence[Finder], names: set[str]) -> tuple[dict[str, int], dict[str, int]]:

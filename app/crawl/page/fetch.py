@@ -34,6 +34,10 @@ def fetch(visit: Visit, due: Due) -> VisitEnding | None:
     """
     visit.picked.current = due
     visit.worker.hooks.before_fetch(visit=visit, due=due)
+    return isolation.guarded_whole(visit.batch, visit.picked, due, partial(_taken, visit, due))
+
+
+def _taken(visit: Visit, due: Due) -> VisitEnding | None:
     match gate.check(visit, due):
         case Url() as url:
             return _fetch(visit, due, url)

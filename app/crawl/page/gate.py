@@ -27,10 +27,14 @@ from app.policy.focus.patterns import TrapKind
 from app.policy.focus.score import unpacked
 from app.policy.focus.shape import shape_of
 from app.policy.lifecycle import UrlEvent, UrlState
-from app.policy.robots import Robots
+from app.policy.robots import MAX_STEPS, Robots
 from app.policy.scope import judge, may_authenticate
 from app.policy.url import file_ending
 from app.store.url_rows import Due
+
+# URLs of a visit that a robots.txt may be too costly for, at 20 ms each. Further ones get a quarter of the work, which
+# short paths do with that resemble none of its patterns.
+COSTLY_MOST = 8
 
 
 class Shut(Enum):
@@ -86,8 +90,10 @@ def _ends_like_a_file(known: KnownKeys, batch: Batch, picked: Picked, due: Due, 
 def _by_rules(visit: Visit, due: Due, url: Url, rules: Robots) -> Url | Shut:
     """The URL, if robots.txt and what its site reserves let it be fetched now. Raises LeaseLost."""
     sitemaps.discover(visit.worker, visit.origins, visit.picked, visit.batch, due, url.origin)
-    decision = rules.judge(url) if not rules.permits(url) else None
-    if decision is not None:
+    file = visit.origins.robots[url.origin]
+    decision = rules.judge(url, MAX_STEPS if file.too_costly < COSTLY_MOST else MAX_STEPS // 4)
+    file.too_costly += decision.is_too_costly
+    if not decision.allowed:
         visit.worker.known.forget(due.crawl_id, due.key)  # another form of it may be allowed
         cause, line = Cause.ROBOTS, f"line {decision.line}: {decision.rule}"
         if decision.is_too_costly:

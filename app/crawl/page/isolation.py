@@ -25,7 +25,7 @@ from app.crawl.state.lease import LEASE_MARGIN_S, Lease
 from app.crawl.state.picked import Picked
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
-from app.errors import LeaseLost, ServiceError, TiptoeError, one_line
+from app.errors import LeaseLost, ServiceError, is_ours, one_line
 from app.model import Cause, Header, Outcome, Page, RequestKind, VisitEnding
 from app.parse.html.html import read as read_html
 from app.parse.sitemap.sitemap import SitemapReading
@@ -189,24 +189,51 @@ def guarded(
 ) -> VisitEnding | None:
     """Act on an answer. An exception ends its URL, with the cause; what it had put into the batch is taken out again.
 
-    Returns how the visit ends, None to go on. Errors of ours are raised, and blame no URL: of Postgres and the archive
-    (TiptoeError, which the lost lease is, too), of the disk and of memory.
+    Returns how the visit ends, None to go on. Errors of ours are raised, and blame no URL (app.errors.is_ours).
     """
     mark, unfetched = batch.mark(), picked.unfetched
     try:
         return act()
-    except (TiptoeError, OSError, MemoryError):
-        raise
-    except Exception as error:  # noqa: BLE001  # whatever it is, the host's other URLs are not to wait for it
+    except Exception as error:
+        if is_ours(error):
+            raise
         _log.exception("page.crashed", url=attempt.url.text)
         batch.back_to(mark)
         picked.unfetched = unfetched
         _take_back(batch, picked, attempt)
         _uncount(batch, picked, attempt, is_failure=True)
-        detail = one_line(f"reading it raised {type(error).__name__}: {error}")[:_DETAIL_CHARS]
-        end = Conclusion(UrlEvent.EXHAUSTED, replace(attempt, is_unread=True), cause=Cause.UNREADABLE, detail=detail)
+        end = Conclusion(
+            UrlEvent.EXHAUSTED,
+            replace(attempt, is_unread=True),
+            cause=Cause.UNREADABLE,
+            detail=_raised("reading it", error),
+        )
         conclude(batch, picked, attempt.due, end)
         return None
+
+
+def guarded_whole(batch: Batch, picked: Picked, due: Due, act: Callable[[], VisitEnding | None]) -> VisitEnding | None:
+    """Take a URL through its visit, as `guarded` acts on its answer: from the gate on, whether it was asked for or not.
+
+    Its requests stay in the batch's log. They were made.
+    """
+    mark, unfetched = batch.mark(), picked.unfetched
+    try:
+        return act()
+    except Exception as error:
+        if is_ours(error):
+            raise
+        _log.exception("page.crashed", url=due.url)
+        batch.back_to(mark)
+        picked.unfetched = unfetched
+        batch.tally(due.crawl_id).failed += 1
+        end = Conclusion(UrlEvent.EXHAUSTED, cause=Cause.UNREADABLE, detail=_raised("visiting it", error))
+        conclude(batch, picked, due, end)
+        return None
+
+
+def _raised(act: str, error: Exception) -> str:
+    return one_line(f"{act} raised {type(error).__name__}: {error}")[:_DETAIL_CHARS]
 
 
 def _take_back(batch: Batch, picked: Picked, attempt: Attempt) -> None:

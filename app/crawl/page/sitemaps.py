@@ -15,6 +15,8 @@ from hashlib import sha256
 from itertools import islice
 from typing import BinaryIO, NamedTuple
 
+import structlog
+
 from app.crawl.frontier import admit, enter
 from app.crawl.frontier.worth import FoundAt
 from app.crawl.page import isolation, recrawls
@@ -27,7 +29,7 @@ from app.crawl.state.picked import Picked
 from app.crawl.state.settling import Settling
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
-from app.errors import LeaseLost, Unwritable
+from app.errors import LeaseLost, Unwritable, is_ours
 from app.model import Cause, Origin, Refusal, RequestKind, Url, VisitEnding
 from app.parse.sitemap.sitemap import Child, Entry, SitemapReading
 from app.policy import lastmod
@@ -41,6 +43,7 @@ from app.store import db, hosts, sitemaps, suppressions
 from app.store.sitemaps import Known, ReadSitemap
 from app.store.url_rows import Due
 
+_log = structlog.get_logger()
 MAX_BYTES = 50 * 1024 * 1024  # sitemaps.org, "Sitemap files must be no larger than 50MB"
 IN_MEMORY_BYTES = 1024 * 1024
 CHUNK = 1_000
@@ -61,7 +64,13 @@ def discover(worker: Worker, origins: HostOrigins, picked: Picked, batch: Batch,
     file = origins.robots[origin]
     declared = file.rules.sitemaps if file.rules is not None else ()
     texts: Iterable[str] = declared or ((GUESS,) if due.sitemaps == "all" else ())
-    found = [worker.canon.join(f"{origin}/", text) for text in texts]
+    try:
+        found = [worker.canon.join(f"{origin}/", text) for text in texts]
+    except Exception as error:
+        if is_ours(error):
+            raise
+        _log.exception("robots.crashed", origin=str(origin))  # the page that happens to be next is not to blame
+        return
     found_on = f"{origin}/robots.txt" if declared else f"{origin}/"
     batch.found.admissions += [
         in_front(due.crawl_id, url, RequestKind.SITEMAP, found_on=found_on)

@@ -48,14 +48,17 @@ class _Ended(NamedTuple):
 
 
 def log(visit: Visit, slot: Slot, sending: Sending, reply: Reply, *, body_sha256: bytes | None = None) -> Outcome:
-    """Put the request into the batch's log. Returns its outcome."""
+    """Put the request into the batch's log, whatever its answer does to us. Returns its outcome."""
     request = sending.request
     conditional = request.etag is not None or request.last_modified is not None
-    outcome, evidence = _outcome(reply, request.kind, conditional=conditional)
-    ended = _Ended(outcome, evidence, conditional, body_sha256)
-    visit.lease.tie(visit.worker.clock_tie.latest(visit.lease.taken_at))
-    visit.turn.logged = _row(visit.lease, visit.pace.delay_s, slot, sending, reply, ended)
-    visit.batch.fetches.append(visit.turn.logged)
+    outcome, evidence = Outcome.BROKEN, None
+    try:
+        outcome, evidence = _outcome(reply, request.kind, conditional=conditional)
+    finally:
+        ended = _Ended(outcome, evidence, conditional, body_sha256)
+        visit.lease.tie(visit.worker.clock_tie.latest(visit.lease.taken_at))
+        visit.turn.logged = _row(visit.lease, visit.pace.delay_s, slot, sending, reply, ended)
+        visit.batch.fetches.append(visit.turn.logged)
     return outcome
 
 

@@ -6,6 +6,7 @@ its lease is borrowed.
 """
 
 from dataclasses import dataclass, replace
+from hashlib import sha256
 
 from app.crawl.request import send, slots
 from app.crawl.request.fetch_log import Sending
@@ -16,7 +17,8 @@ from app.crawl.state.robots_file import RobotsFile
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
-from app.model import Header, Origin, Outcome, Refusal, Reply, Request, RequestKind, Rest, RestReason, Url
+from app.errors import one_line
+from app.model import Failure, Header, Origin, Outcome, Refusal, Reply, Request, RequestKind, Rest, RestReason, Url
 from app.policy import backoff, robots
 from app.policy.host import queue_for, registrable_domain
 from app.policy.hours import Hours
@@ -30,6 +32,7 @@ HOPS = 5  # RFC 9309 section 2.3.1.2: "at least five consecutive redirects"
 LONGEST_HOP_WAIT_S = 20.0
 LONGEST_SLOT_WAIT_S = 5.0
 BORROW_AGAIN_S = 10.0
+DETAIL_MAX = 300
 AGAIN_MAX_S = 3_600.0  # promise R3: while it is out of reach it is asked for again, with back-off
 
 
@@ -119,6 +122,7 @@ def judge(worker: Worker, lease: Lease, answer: RobotsAnswer, known: RobotsFile 
     if fetched.availability == Availability.UNAVAILABLE:
         return fetched
     rules = worker.robots.parsed(reply.body)
+    worker.robots.signals(sha256(reply.body).digest(), lambda: reply.body)
     return replace(
         fetched,
         body=reply.body,
@@ -126,6 +130,12 @@ def judge(worker: Worker, lease: Lease, answer: RobotsAnswer, known: RobotsFile 
         crawl_delay_s=rules.crawl_delay_s,
         sitemaps=rules.sitemaps,
     )
+
+
+def unread(now: float, error: Exception) -> RobotsAnswer:
+    """The answer in place of one that we cannot read, by a bug: nobody knows what it allows (RFC 9309 2.3.1.4)."""
+    detail = one_line(f"reading it raised {type(error).__name__}: {error}")[:DETAIL_MAX]
+    return RobotsAnswer(reply=Reply(status=None, failure=Failure.PROTOCOL, detail=detail, started_s=now, ended_s=now))
 
 
 def _again_s(known: RobotsFile | None, free_s: float, now: float) -> float:

@@ -11,7 +11,9 @@ from enum import Enum
 from functools import partial
 from hashlib import sha256
 
+import structlog
 from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
 
 from app.crawl.request import slots
 from app.crawl.robots import ask
@@ -23,6 +25,7 @@ from app.crawl.state.robots_file import RobotsFile
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
+from app.errors import is_ours
 from app.model import Origin, Url
 from app.policy import robots
 from app.policy.robots import Availability, InForce, Robots
@@ -32,6 +35,7 @@ from app.store.robots import Fetched
 
 # On a host with a delay of hours a copy must stay fresh beyond the next page, or no page would ever be fetched.
 FRESH_DELAYS = 2.5
+_log = structlog.get_logger()
 
 
 class NoRules(Enum):
@@ -58,7 +62,7 @@ def load(worker: Worker, lease: Lease, origins: HostOrigins, tx: Connection) -> 
             last_modified=row.last_modified,
             crawl_delay_s=row.crawl_delay_s,
         )
-        origins.robots[origin] = _enforce(worker, lease.now(), file, partial(_body, tx, lease.host_id, origin))
+        origins.robots[origin] = _enforce(worker, lease.now(), origin, file, partial(_body, tx, lease.host_id, origin))
 
 
 def of(visit: Visit, origin: Origin, *, authorised: bool = False) -> Robots | NoRules:
@@ -100,13 +104,20 @@ def awaits_copy(worker: Worker, file: RobotsFile, now: float) -> bool:
 
 def _ask(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot, *, authorised: bool) -> RobotsFile | None:
     """Ask the site, and add its answer to the visit and the batch. None: the slot had passed, and nothing was sent."""
-    answer = ask.follow(visit, known, url, slot, authorised=authorised)
-    if answer is None:
-        return None
     origin = url.origin
-    fetched = ask.judge(visit.worker, visit.lease, answer, known)
+    try:
+        answer = ask.follow(visit, known, url, slot, authorised=authorised)
+        if answer is None:
+            return None
+        fetched = ask.judge(visit.worker, visit.lease, answer, known)
+    except Exception as error:
+        if is_ours(error):
+            raise
+        _log.exception("robots.crashed", origin=str(origin))
+        answer = ask.unread(visit.now(), error)
+        fetched = ask.judge(visit.worker, visit.lease, answer, known)
     body = partial(_bytes, visit.worker, visit.host_id, origin, fetched)
-    file = _enforce(visit.worker, visit.now(), _file(answer, fetched, known), body)
+    file = _enforce(visit.worker, visit.now(), origin, _file(answer, fetched, known), body)
     could_be_had = file.availability is not Availability.UNREACHABLE
     # While the file is out of reach it is asked for every hour: only a new phase can allow what was refused before.
     if known is not None and (could_be_had or _decides(visit.worker, file) != _decides(visit.worker, known)):
@@ -152,21 +163,33 @@ def _file(answer: RobotsAnswer, fetched: Fetched, known: RobotsFile | None) -> R
     return file
 
 
-def _enforce(worker: Worker, now: float, file: RobotsFile, body: Callable[[], bytes]) -> RobotsFile:
+def _enforce(worker: Worker, now: float, origin: Origin, file: RobotsFile, body: Callable[[], bytes]) -> RobotsFile:
     """Set the rules in force now, for the length of a visit. A copy's rules end when the copy does.
 
     body: reads the copy; called only when this process has not parsed it lately.
     """
     book, digest = worker.robots, file.body_sha256 or b""
-    decides, rules = robots.in_force_rules(
-        file.standing(now), worker.settings, lambda: book.known(digest) or book.parsed(body())
-    )
+    try:
+        decides, rules = robots.in_force_rules(
+            file.standing(now), worker.settings, lambda: book.known(digest) or book.parsed(body())
+        )
+        if decides in {InForce.RULES, InForce.COPY}:
+            file.signals = book.signals(digest, body)
+    except Exception as error:
+        if is_ours(error) or isinstance(error, SQLAlchemyError):  # of the transaction, which translates it
+            raise
+        _log.exception("robots.crashed", origin=str(origin))
+        return _without_copy(file, now)
     file.rules = None if decides is InForce.DISALLOW_ALL else rules
-    if decides in {InForce.RULES, InForce.COPY}:
-        file.signals = book.signals(digest, body)
     if decides is InForce.COPY and file.unreachable_from is not None:
         file.fresh_until = min(file.fresh_until, file.unreachable_from + worker.settings.robots_copy_s)
     return file
+
+
+def _without_copy(file: RobotsFile, now: float) -> RobotsFile:
+    """The file without its copy, which we cannot read, by a bug: complete disallow, and it is asked for anew, whole."""
+    again = now if file.availability is Availability.AVAILABLE else file.fresh_until
+    return replace(file, rules=None, fresh_until=again, body_sha256=None, etag=None, last_modified=None)
 
 
 def _decides(worker: Worker, file: RobotsFile) -> InForce:

@@ -6,6 +6,8 @@ follow, after any rest that it asks for: a site that cannot serve this file is c
 `app.policy.tdm` decides what a file means.
 """
 
+import structlog
+
 from app.crawl.request import send, slots
 from app.crawl.request.fetch_log import Sending
 from app.crawl.request.learn import trouble
@@ -15,6 +17,7 @@ from app.crawl.state.robots_file import Tdmrep
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
+from app.errors import is_ours
 from app.model import Origin, Reply, Request, RequestKind, RestReason, Url
 from app.policy import tdm
 from app.policy.outcome import is_host_trouble
@@ -24,6 +27,7 @@ from app.store import db
 from app.store import robots as robots_store
 from app.store.robots import AskedTdmrep
 
+_log = structlog.get_logger()
 AGAIN_S = 24 * 3600.0
 AGAIN_UNKNOWN_S = 3600.0  # while it is unknown whether there is one
 SHARE = 20  # at most one request in this many is for this file, however long the host's delay is
@@ -104,7 +108,15 @@ def _body(reply: Reply) -> bytes | None:
     """
     if reply.failure is not None or reply.status is None or reply.status == 429 or reply.status >= 500:
         return None
-    return reply.body if 200 <= reply.status < 300 and not reply.truncated and tdm.is_tdmrep(reply.body) else b""
+    if not 200 <= reply.status < 300 or reply.truncated:
+        return b""
+    try:
+        return reply.body if tdm.is_tdmrep(reply.body) else b""
+    except Exception as error:
+        if is_ours(error):
+            raise
+        _log.exception("tdmrep.crashed")
+        return None
 
 
 def _again_s(delay_s: float, body: bytes | None) -> float:

@@ -16,6 +16,7 @@ class RobotsFile:
     asked, fresh_until               the last attempt, and when the next is due
     unreachable_from                 the first failure after the last success
     body_sha256, etag, last_modified, crawl_delay_s   of the file, or of its last good copy
+    too_costly                       URLs of the visit that its patterns were too much work for
     """
 
     rules: Robots | None = None
@@ -30,6 +31,7 @@ class RobotsFile:
     etag: str | None
     last_modified: str | None
     crawl_delay_s: float | None
+    too_costly: int = 0
 
     def standing(self, moment: float) -> Standing:
         away_s = None if self.unreachable_from is None else moment - self.unreachable_from

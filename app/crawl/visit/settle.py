@@ -24,7 +24,7 @@ from app.crawl.state.worker import Worker
 from app.crawl.visit import counting, trace, unwritable
 from app.crawl.visit.next_contact import contact, ending_row, pick_next, report_to_budgets, return_hosts
 from app.crawl.visit.write import ENTERED, write
-from app.errors import Deadlock, LeaseLost, Unwritable
+from app.errors import Deadlock, LeaseLost, Unwritable, is_ours
 from app.model import VisitEnding
 from app.policy.lifecycle_visit import BatchEvent, BatchState, VisitEvent, VisitState
 from app.store import crawls, db, fetches, hosts, lineage
@@ -110,8 +110,10 @@ def _refusal(visit: Visit, part: Batch) -> Unwritable | None:
             hosts.lock_all_leased(tx, [(visit.host_id, visit.lease.token)])
             write([visit], tx)
             tx.rollback()
-    except Unwritable as error:
-        return error
+    except Exception as error:
+        if isinstance(refused := _as_refused([visit], error), Unwritable):
+            return refused
+        raise
     finally:
         before.restore(visit)
         visit.batch = batch
@@ -149,13 +151,9 @@ def _together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]
                 visit.batch.sent = Sent(xid, leaves=visit.leaving is not None)
                 visit.batch.move(BatchEvent.SENT)
     except Exception as error:
-        for visit, was in zip(visits, before, strict=True):
-            was.restore(visit)
-            if isinstance(error, Unwritable | Deadlock):
-                visit.batch.move(BatchEvent.REFUSED)
-            elif visit.batch.state is BatchState.SENT:
-                visit.batch.move(BatchEvent.UNANSWERED)
-        raise
+        if (told := _undone(visits, before, error)) is error:
+            raise
+        raise told from error
     if held:
         batches = [visit.batch for visit in held]
         for visit in held:
@@ -165,6 +163,27 @@ def _together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]
         enter.committed(held, settling.brought[ENTERED], batches)
         worker.hooks.settled(batches=batches, settling=settling)
     return [(visit, endings.get(visit.lease.token, VisitEnding.FENCED)) for visit in visits]
+
+
+def _undone(visits: Sequence[Visit], before: "Sequence[_Before]", error: Exception) -> Exception:
+    """Restore the visits after a settle that failed. Returns the error to raise."""
+    is_sent = any(visit.batch.state is BatchState.SENT for visit in visits)
+    told = error if is_sent else _as_refused(visits, error)
+    for visit, was in zip(visits, before, strict=True):
+        was.restore(visit)
+        if isinstance(told, Unwritable | Deadlock):
+            visit.batch.move(BatchEvent.REFUSED)
+        elif visit.batch.state is BatchState.SENT:
+            visit.batch.move(BatchEvent.UNANSWERED)
+    return told
+
+
+def _as_refused(visits: Sequence[Visit], error: Exception) -> Exception:
+    """A bug that a value reveals is as a value that Postgres refuses: its row is found, and ends."""
+    if is_ours(error) or isinstance(error, Unwritable):
+        return error
+    _log.exception("settle.crashed", hosts=[visit.lease.host for visit in visits])
+    return Unwritable(None, f"{type(error).__name__}: {error}")
 
 
 class _Before(NamedTuple):

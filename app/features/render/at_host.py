@@ -9,6 +9,8 @@ waits for the host's turn, and for shared budgets, as long as it may take; a vis
 import threading
 from typing import Final, assert_never
 
+import structlog
+
 from app.browser.values import Answer, Refused
 from app.crawl.page.failures import rest_challenged
 from app.crawl.request import send, slots
@@ -19,6 +21,7 @@ from app.crawl.robots.obtain import NoRules
 from app.crawl.state.host_rest import HostRest
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Visit
+from app.errors import is_ours
 from app.features.render.fields import Asking
 from app.model import Origin, Outcome, Reply, Request, RequestKind, RestReason, Url
 from app.model.reasons import TICKETS
@@ -29,6 +32,7 @@ from app.policy.robots import Robots
 MOST_BYTES = 5_000_000  # of one answer, decoded
 REASON = "render"  # of the log
 POST_REASON = "render post"
+_log = structlog.get_logger()
 _LEAST_S = 0.05  # between two looks at the turn
 _LEAST_DEADLINE_S = 1.0
 GOES_ON: Final = threading.Event()  # of a page that does not end before its requests: never set
@@ -41,11 +45,24 @@ def fetch(
 
     Raises LeaseLost, ServiceError.
     """
+    try:
+        return _fetch(visit, url, crawl_id, asking, until=until, is_over=is_over)
+    except Exception as error:
+        if is_ours(error):
+            raise
+        _log.exception("render.request_crashed", url=url.text)
+        return Refused(RenderRefusal.FAILED)
+
+
+def _fetch(
+    visit: Visit, url: Url, crawl_id: int, asking: Asking, *, until: float, is_over: threading.Event
+) -> Answer | Refused:
     rules = rules_of(visit, url.origin, until=until, authorised=asking.authorised)
     if isinstance(rules, Refused):
         return rules
-    if not rules.permits(url):
-        return Refused(RenderRefusal.ROBOTS)
+    decision = rules.judge(url)
+    if not decision.allowed:
+        return Refused(RenderRefusal.TOO_COSTLY if decision.is_too_costly else RenderRefusal.ROBOTS)
     deadline_s = min(visit.worker.settings.request_deadline_s, max(until - visit.now(), _LEAST_DEADLINE_S))
     slot = _slot(visit, url, until, deadline_s)
     if slot is None:

@@ -21,7 +21,7 @@ from app.crawl.request import slots
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import CutOff, return_host, stay, take_up
-from app.errors import ArchiveStopped, TiptoeError, one_line
+from app.errors import ArchiveStopped, is_ours, one_line
 from app.features.archive.keep import CAPTURES
 from app.features.render import keep, limits
 from app.features.render.at_host import rules_of
@@ -101,10 +101,18 @@ class RenderTurns:
             return VisitEnding.NOTHING_DUE
         taken, due = found
         with structlog.contextvars.bound_contextvars(url=taken.url):
+            mark, captures = visit.batch.mark(), len(visit.batch.rows(CAPTURES))
             try:
                 self._page(visit, taken, due)
             except ArchiveStopped as error:  # the page waits, and is not to blame
                 given_back(visit, taken, str(error), due_s=PROBLEM_S)
+            except Exception as error:
+                if is_ours(error):
+                    raise
+                _log.exception("render.page_crashed")
+                visit.batch.back_to(mark)
+                del visit.batch.rows(CAPTURES)[captures:]
+                failed(visit, taken, one_line(f"rendering it raised {type(error).__name__}: {error}")[:_WHY_CHARS])
         return VisitEnding.RENDERED
 
     def _page(self, visit: Visit, taken: TakenRender, due: Due) -> None:
@@ -130,7 +138,9 @@ class RenderTurns:
         if isinstance(rules, Refused):
             _without_rules(visit, taken, rules.reason)
         elif not rules.permits(url):
-            failed(visit, taken, "robots.txt does not allow it any more")
+            is_too_costly = rules.judge(url).is_too_costly
+            what = "has too many patterns to judge it by" if is_too_costly else "does not allow it any more"
+            failed(visit, taken, f"robots.txt {what}")
         else:
             slots.outlast(visit.worker, visit.lease, bounds.wall_s + limits.LEASE_REST_S)
             unwanted = limits.unwanted(expected, bounds)
@@ -161,16 +171,7 @@ class RenderTurns:
                 retried(visit, taken, found.cause)
             case Rendering():
                 self.problem, self.slow_starts = None, 0
-                mark, captures = visit.batch.mark(), len(visit.batch.rows(CAPTURES))
-                try:
-                    _read(visit, taken, due, url, found, ask)
-                except (TiptoeError, OSError, MemoryError):  # ours: the page is not to blame
-                    raise
-                except Exception as error:  # noqa: BLE001  # whatever it is, its host is not to wait for it
-                    _log.exception("render.page_crashed")
-                    visit.batch.back_to(mark)
-                    del visit.batch.rows(CAPTURES)[captures:]
-                    failed(visit, taken, one_line(f"reading it raised {type(error).__name__}: {error}")[:_WHY_CHARS])
+                _read(visit, taken, due, url, found, ask)
             case never:
                 assert_never(never)
 

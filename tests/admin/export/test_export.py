@@ -107,6 +107,36 @@ def test_filters(planted: Planted, what: str, where: list[str], rows: int) -> No
     assert len(lines(planted.folder / "x.jsonl")) == rows
 
 
+@pytest.mark.parametrize(
+    ("field", "type_"),
+    [
+        ("text/html", "text/html"),
+        ("Text/HTML ;charset=utf-8", "text/html"),
+        ("text/html charset=utf-8", "text/html"),
+        ('"text/html"', "text/html"),
+        ("html", "text/html"),
+        ("*/*", "text/html"),
+        ("charset=utf-8", "text/html"),
+        ("", "text/html"),
+        (None, "text/html"),
+        ("application/octet-stream, text/html", "text/html"),
+        ("application/xml", "application/xhtml+xml"),
+        ("application/atom+xml;x=y", "text/html"),
+        ("application/xhtml+xml", "text/html"),
+        ("text/html, text/markdown", "text/markdown"),
+        ("text/x-rst; charset=x", "text/x-rst"),
+    ],
+)
+def test_a_type_is_read_as_the_page_was(planted: Planted, field: str | None, type_: str) -> None:
+    sql(planted.engine, "UPDATE pages SET content_type = :field", field=field)
+    try:
+        assert planted.export("pages", "x.jsonl", where=(f"type={type_}",)).rows == ALL
+        assert planted.export("pages", "y.jsonl", where=("type=text/calendar",)).rows == 0
+        assert planted.export("pages", "parts/", where=(f"type={type_}",), part_rows=7).rows == ALL
+    finally:
+        sql(planted.engine, "UPDATE pages SET content_type = 'text/html; charset=utf-8'")
+
+
 @pytest.mark.parametrize(("what", "rows"), [("pages", 11), ("fetches", 10)])  # a request starts a second earlier
 def test_since(planted: Planted, what: str, rows: int) -> None:
     assert planted.export(what, "x.csv", since=NOON - timedelta(minutes=10)).rows == rows * HOSTS

@@ -1,8 +1,14 @@
 """A robots.txt of many stars in a visit: links that are too much work are left to the gate, which says so."""
 
+from dataclasses import replace
+
 from app.admin.robots_check import check
+from app.crawl.page.gate import COSTLY_MOST
+from app.crawl.state.robots_book import RobotsBook
 from app.crawl.state.worker import Worker
-from app.model import Budgets, Cause
+from app.model import Budgets, Cause, Url
+from app.policy.robots import MAX_STEPS, Decision, Robots
+from app.policy.robots_text import Text, read
 from tests.crawl.loop import run, start
 from tests.crawl.visit.robots_states import expire
 from tests.crawl.web import Site, Web, html
@@ -37,6 +43,39 @@ def test_links_that_are_too_costly_are_refused_as_such_by_the_gate(worker: Worke
     ruling = check(worker.engine, worker.settings, site.url(LINKS[0]))
     assert (ruling.allowed, ruling.is_too_costly, ruling.rule) == (False, True, None)
     assert "too_costly" in ruling.sentence()
+
+
+class Watched(Robots):
+    """Notes how much work each URL at the gate may take."""
+
+    def __init__(self, text: Text) -> None:
+        super().__init__(text)
+        self.most: list[int] = []
+
+    def judge(self, url: Url, most: int = MAX_STEPS) -> Decision:
+        self.most.append(most)
+        return super().judge(url, most)
+
+
+class WatchedBook(RobotsBook):
+    def parsed(self, body: bytes) -> Robots:
+        self.rules = Watched(read(body, "tiptoe"))
+        return self.rules
+
+
+def test_the_gate_has_a_budget_for_a_visit_and_loses_no_page_to_it(worker: Worker, web: Web) -> None:
+    site = costly_site(web)
+    links = [f"/z{'ab' * 900}{number}" for number in range(60)]
+    site.pages["/"] = html(*links, "/no/1", *(f"/yes/{number}" for number in range(20)))
+    site.pages |= {f"/yes/{number}": html() for number in range(20)}
+    book = WatchedBook("tiptoe")
+    start(worker, site.url())
+    reports = run(replace(worker, robots=book))
+    assert sorted(site.pages_asked) == sorted(["/", *(f"/yes/{number}" for number in range(20))])
+    assert {*causes(worker).values()} == {Cause.ROBOTS, Cause.TOO_COSTLY}
+    assert len(causes(worker)) == 61
+    assert len(book.rules.most) >= 81
+    assert sum(book.rules.most) <= (len(reports) * COSTLY_MOST + 22) * MAX_STEPS + 60 * MAX_STEPS // 4
 
 
 def test_they_are_queued_again_when_the_file_changes(worker: Worker, web: Web) -> None:
