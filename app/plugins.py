@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from app.crawl.page.attempt import Attempt
     from app.crawl.page.page_read import PageRead
     from app.crawl.state.batch import Batch
-    from app.crawl.state.part import Step
+    from app.crawl.state.part import SettleStep
     from app.crawl.state.settling import Settling
     from app.crawl.state.visit import Visit
     from app.crawl.state.worker import Worker
@@ -105,7 +105,7 @@ class Hooks:
         raise NotImplementedError
 
     @hook
-    def steps(self) -> "Sequence[Step]":
+    def steps(self) -> "Sequence[SettleStep]":
         """The steps that it adds to a settle (`app.crawl.state.part`). Called once a process."""
         raise NotImplementedError
 
@@ -188,7 +188,7 @@ def hooks() -> Any:
 
 
 @cache
-def steps() -> "tuple[Step, ...]":
+def steps() -> "tuple[SettleStep, ...]":
     """The steps that the plugins add to a settle."""
     return tuple(step for found in hooks().steps() for step in found)
 

@@ -40,7 +40,7 @@ def main(arguments: argparse.Namespace) -> None:
         services = fleet.enter_context(LocalServices(home, database_url=None, broker_url=None, log=_quiet))
         settings = {
             "TIPTOE_DEFAULT_DELAY_S": f"{DELAY_S:g}",
-            "TIPTOE_JITTER": f"{JITTER:g}",
+            "TIPTOE_CONSTANT_JITTER": f"{JITTER:g}",
             "TIPTOE_ADDRESS_GAP_S": f"{ADDRESS_GAP_S:g}",
             "TIPTOE_RESOLVE": " ".join(f"{name}={address}" for name, address in names.items()),
             **dict(setting.split("=", 1) for setting in arguments.env),

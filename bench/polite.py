@@ -47,7 +47,7 @@ def measure(
     """One crawl: efficiency and violations, and what a page costs. Raises BenchError."""
     settings = {
         "TIPTOE_DEFAULT_DELAY_S": f"{DELAY_S:g}",
-        "TIPTOE_JITTER": f"{JITTER:g}",
+        "TIPTOE_CONSTANT_JITTER": f"{JITTER:g}",
         "TIPTOE_KEEP_TEXT": "0" if is_lean else "1",
         **env,
     }

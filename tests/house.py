@@ -23,14 +23,11 @@ ROOMS = ("app", "workers", "tiptoe")
 # Features that the core is to name no longer: they belong below app/features.
 FEATURES = (
     "app.features",
-    "app.archive",
     "app.browser",
-    "app.extract",
     "app.policy.focus",
-    "app.render",
     *(
         f"app.store.{name}"
-        for name in ("captures", "extractions", "items", "links", "near", "patterns", "renders", "search")
+        for name in ("captures", "extractions", "items", "near", "patterns", "renders", "search")
     ),
 )
 

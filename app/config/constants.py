@@ -39,6 +39,12 @@ class Constants(BaseModel):
         ge=1,
         description="Cap on Retry-After: a typing error must not close a host for years. The raw value is kept.",
     )
+    jitter: float = Field(
+        0.1,
+        ge=0,
+        le=1,
+        description="Share of the delay that is added at random, from 0 up to this, so that hosts fall out of step.",
+    )
     backoff_base_s: float = Field(
         10.0,
         gt=0,

@@ -162,12 +162,6 @@ class Settings(Constants, FromEnvironment):
         le=86_400,
         description="For emergencies: at least this delay for every host, whatever else applies.",
     )
-    jitter: float = Field(
-        0.1,
-        ge=0,
-        le=1,
-        description="Share of the delay that is added at random, from 0 up to this, so that hosts fall out of step.",
-    )
     latency_factor: float = Field(
         2.0,
         ge=0,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from app.crawl.state.batch import Batch
-from app.crawl.state.part import Part
+from app.crawl.state.part import SettlePart
 from app.crawl.state.settling import Settling
 from app.model import Cause
 from app.policy.lifecycle import UrlState
@@ -46,6 +46,6 @@ def _write(settling: Settling) -> None:
             )
 
 
-GIVE_UP: Part[GivingUp] = Part(
+GIVE_UP: SettlePart[GivingUp] = SettlePart(
     name="give_up", rank=60, write=_write, words=lambda row: f"the end of {row.prefix or 'all its URLs'}"
 )

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from app.crawl.frontier.worth import FoundAt
 from app.crawl.state.finder import Finder
-from app.crawl.state.part import Part
+from app.crawl.state.part import SettlePart
 from app.crawl.state.settling import Settling
 from app.model import Url
 from app.policy.focus.score import Parts, handed_on, named, raised, score, unpacked
@@ -60,4 +60,4 @@ def _write(settling: Settling) -> None:
     urls.raise_scores(settling.tx, list(last.values()))
 
 
-RAISES: Part[Raise] = Part(name="raises", rank=30, write=_write, words=lambda _: "a raised score")
+RAISES: SettlePart[Raise] = SettlePart(name="raises", rank=30, write=_write, words=lambda _: "a raised score")

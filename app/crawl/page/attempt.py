@@ -20,7 +20,7 @@ LEAST_SCORE = 1e-30  # halved without end, a score would leave the range of Post
 
 
 @dataclass(slots=True)
-class Brought:
+class InBatch:
     """The parts of a batch that an attempt has filled.
 
     result   its URL's; None: it has none yet, or none at all: its host was given up
@@ -53,7 +53,7 @@ class Attempt:
     sink: BinaryIO | None = None
     isolated: bool = False
     is_unread: bool = False
-    brought: Brought = field(default_factory=Brought)
+    brought: InBatch = field(default_factory=InBatch)
 
     @property
     def failures_of_its_class(self) -> int:

@@ -13,7 +13,7 @@ from app.crawl.page.page_read import PageRead
 from app.crawl.page.preferences import Wishes
 from app.crawl.state.batch import Batch, most_links
 from app.crawl.state.focus import CrawlFocus
-from app.crawl.state.part import Part
+from app.crawl.state.part import SettlePart
 from app.crawl.state.visit import Visit
 from app.model import Cause, Header, Page, Url, VisitEnding
 from app.model.url import on_host
@@ -34,13 +34,13 @@ from app.store.reread import ReadRow
 _log = structlog.get_logger()
 _EMPTY = sha256(b"").digest()
 
-KEPT_OUT: Part[Where] = Part(
+KEPT_OUT: SettlePart[Where] = SettlePart(
     name="kept_out",
     rank=10,  # first: a page that is dropped must not count as the original of a new one
     write=lambda settling: pages.drop(settling.tx, settling.rows(KEPT_OUT)),
     words=lambda _: "a page that is not kept",
 )
-REVISIONS: Part[Revision] = Part(
+REVISIONS: SettlePart[Revision] = SettlePart(
     name="revisions",
     rank=130,
     write=lambda settling: pages.revise(settling.tx, settling.rows(REVISIONS)),

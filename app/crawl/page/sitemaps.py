@@ -24,7 +24,7 @@ from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.state.batch import Batch
 from app.crawl.state.lease import Lease
 from app.crawl.state.origins import HostOrigins
-from app.crawl.state.part import Part
+from app.crawl.state.part import SettlePart
 from app.crawl.state.picked import Picked
 from app.crawl.state.settling import Settling
 from app.crawl.state.visit import Visit
@@ -139,7 +139,7 @@ def _credit(settling: Settling) -> None:
     )
 
 
-CLAIMS: Part[Claim] = Part(name="claims", rank=160, write=_credit, words=lambda _: "what a sitemap claimed")
+CLAIMS: SettlePart[Claim] = SettlePart(name="claims", rank=160, write=_credit, words=lambda _: "what a sitemap claimed")
 
 
 def score_claim(batch: Batch, due: Due, *, changed: bool | None) -> None:

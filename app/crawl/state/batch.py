@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from app.config import Settings
-from app.crawl.state.part import Part, Row
+from app.crawl.state.part import Row, SettlePart
 from app.model import Failure, Origin
 from app.policy.candidate import Candidate
 from app.policy.lifecycle_visit import BatchEvent, BatchState, batch_after
@@ -48,7 +48,7 @@ class Unread(Protocol):
 
 
 @dataclass(slots=True, kw_only=True)
-class Found:
+class Findings:
     """The documents of a batch, and where they lead.
 
     links         of the readings
@@ -117,12 +117,12 @@ class Batch:
     unread: list[Unread] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
     fetches: list[Fetch] = field(default_factory=list)
-    found: Found = field(default_factory=Found)
+    found: Findings = field(default_factory=Findings)
     tallies: Tallies = field(default_factory=Tallies)
     robots: RobotsNews = field(default_factory=RobotsNews)
     address: AddressNews = field(default_factory=AddressNews)
     counted: Due | None = None
-    parts: dict[Part[Any], list[Any]] = field(default_factory=dict)
+    parts: dict[SettlePart[Any], list[Any]] = field(default_factory=dict)
 
     def move(self, event: BatchEvent) -> None:
         """Change the state by the table of app.policy.lifecycle_visit.
@@ -131,10 +131,10 @@ class Batch:
         """
         self.state = batch_after(self.state, event)
 
-    def add(self, part: Part[Row], row: Row) -> None:
+    def add(self, part: SettlePart[Row], row: Row) -> None:
         self.parts.setdefault(part, []).append(row)
 
-    def rows(self, part: Part[Row]) -> list[Row]:
+    def rows(self, part: SettlePart[Row]) -> list[Row]:
         """The rows of a part, as they are held; an empty list of nobody's where there are none."""
         return self.parts.get(part, [])
 
@@ -183,7 +183,7 @@ class Mark(NamedTuple):
     links: int
     left: int
     lengths: list[int]
-    parts: Mapping[Part[Any], int]
+    parts: Mapping[SettlePart[Any], int]
 
 
 class Sent(NamedTuple):

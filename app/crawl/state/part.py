@@ -15,7 +15,7 @@ Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, slots=True)
-class Step:
+class SettleStep:
     """A step of a settle.
 
     name   unique among the steps
@@ -29,7 +29,7 @@ class Step:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, slots=True)
-class Part(Step, Generic[Row]):
+class SettlePart(SettleStep, Generic[Row]):
     """A step that has rows. `write` is called where there are any.
 
     words   the words for a row, in the log

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from app.crawl.state.part import Part, Row, Step
+from app.crawl.state.part import Row, SettlePart, SettleStep
 from app.crawl.state.visit import Visit
 
 
@@ -16,8 +16,8 @@ class Settling:
 
     tx: Connection
     visits: Sequence[Visit]
-    brought: dict[Step, Any] = field(default_factory=dict)
+    brought: dict[SettleStep, Any] = field(default_factory=dict)
 
-    def rows(self, part: Part[Row]) -> list[Row]:
+    def rows(self, part: SettlePart[Row]) -> list[Row]:
         """The rows of all batches."""
         return [row for visit in self.visits for row in visit.batch.rows(part)]

@@ -15,8 +15,8 @@ import structlog
 
 from app.crawl.frontier import worth
 from app.crawl.frontier.give_up import GIVE_UP, GivingUp
-from app.crawl.state.batch import Batch, Found, ReadDocument, RobotsNews
-from app.crawl.state.part import Part
+from app.crawl.state.batch import Batch, Findings, ReadDocument, RobotsNews
+from app.crawl.state.part import SettlePart
 from app.crawl.state.visit import Visit
 from app.errors import Unwritable
 from app.model import Cause, Origin
@@ -60,12 +60,12 @@ def mend(visit: Visit, refuses: Refuses) -> None:
     found.admissions = [
         each
         for each in found.admissions
-        if not _is_left_out(host, fault(found=Found(admissions=[each])), each.url.text)
+        if not _is_left_out(host, fault(found=Findings(admissions=[each])), each.url.text)
     ]
     found.suppressions = {
         key: refused
         for key, refused in found.suppressions.items()
-        if not _is_left_out(host, fault(found=Found(suppressions={key: refused})), refused["url"])
+        if not _is_left_out(host, fault(found=Findings(suppressions={key: refused})), refused["url"])
     }
     batch.robots.tdmrep = [
         (
@@ -81,7 +81,7 @@ def mend(visit: Visit, refuses: Refuses) -> None:
 
 
 def _mended_rows(
-    host: str, part: Part[Any], rows: Sequence[Any], fault: Callable[..., Unwritable | None]
+    host: str, part: SettlePart[Any], rows: Sequence[Any], fault: Callable[..., Unwritable | None]
 ) -> Iterator[Any]:
     """The rows of a part without those that Postgres refuses, or with what stands for them."""
     for row in rows:
@@ -97,18 +97,20 @@ def _mended_reading(
 ) -> ReadDocument:
     """The document, if it can be stored, and those of its links that can be admitted."""
     page = reading.page
-    error = fault(found=Found(readings=[ReadDocument(page=page, links=[])])) if page is not None else None
+    error = fault(found=Findings(readings=[ReadDocument(page=page, links=[])])) if page is not None else None
     if page is not None and error is not None:
         for place, result in enumerate(batch.results):
             if (result["crawl_id"], result["key"]) == (page["crawl_id"], page["key"]):
                 batch.results[place] = _quarantined(host, batch, result, error)
         return ReadDocument(page=None, links=[])
-    if not reading.links or fault(found=Found(readings=[ReadDocument(page=None, links=reading.links)])) is None:
+    if not reading.links or fault(found=Findings(readings=[ReadDocument(page=None, links=reading.links)])) is None:
         return reading
     links = [
         each
         for each in reading.links
-        if not _is_left_out(host, fault(found=Found(readings=[ReadDocument(page=None, links=[each])])), each.url.text)
+        if not _is_left_out(
+            host, fault(found=Findings(readings=[ReadDocument(page=None, links=[each])])), each.url.text
+        )
     ]
     return ReadDocument(page=page, links=links)
 

@@ -10,7 +10,7 @@ from app.crawl.frontier import duplicates, enter, give_up, naming, worth
 from app.crawl.frontier.enter import Entered
 from app.crawl.page import read, sitemaps
 from app.crawl.state.batch import Batch
-from app.crawl.state.part import Part, Step
+from app.crawl.state.part import SettlePart, SettleStep
 from app.crawl.state.settling import Settling
 from app.crawl.state.visit import Visit
 from app.model import Cause, Origin, Refusal
@@ -27,13 +27,13 @@ def write(visits: Sequence[Visit], tx: Connection) -> Settling:
     """Write everything but the hosts' own rows."""
     settling = Settling(tx, visits)
     for step in steps():
-        if not isinstance(step, Part) or any(visit.batch.rows(step) for visit in visits):
+        if not isinstance(step, SettlePart) or any(visit.batch.rows(step) for visit in visits):
             settling.brought[step] = step.write(settling)
     return settling
 
 
 @cache
-def steps() -> Sequence[Step]:
+def steps() -> Sequence[SettleStep]:
     """The steps of a settle, the core's and the features', in the order of their ranks."""
     return sorted([*_CORE, *plugins.steps()], key=lambda step: step.rank)
 
@@ -96,20 +96,20 @@ def _robots(settling: Settling) -> None:
         _write_robots(visit, settling.tx)
 
 
-ENTERED = Step(name="entered", rank=20, write=_enter)
-_CORE: Sequence[Step] = [
+ENTERED = SettleStep(name="entered", rank=20, write=_enter)
+_CORE: Sequence[SettleStep] = [
     read.KEPT_OUT,
     ENTERED,
     naming.RAISES,
-    Step(name="suppressions", rank=40, write=_suppress),
-    Step(name="results", rank=50, write=_record),
+    SettleStep(name="suppressions", rank=40, write=_suppress),
+    SettleStep(name="results", rank=50, write=_record),
     give_up.GIVE_UP,
-    Step(name="fetches", rank=70, write=_log),
-    Step(name="tallies", rank=90, write=_count),
-    Step(name="patterns", rank=100, write=_patterns),
-    Step(name="pages", rank=110, write=_keep),
+    SettleStep(name="fetches", rank=70, write=_log),
+    SettleStep(name="tallies", rank=90, write=_count),
+    SettleStep(name="patterns", rank=100, write=_patterns),
+    SettleStep(name="pages", rank=110, write=_keep),
     read.REVISIONS,
-    Step(name="robots", rank=140, write=_robots),
+    SettleStep(name="robots", rank=140, write=_robots),
     sitemaps.CLAIMS,
 ]
 

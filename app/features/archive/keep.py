@@ -18,7 +18,7 @@ import structlog
 from sqlalchemy import Connection
 
 from app.crawl.state.batch import Batch
-from app.crawl.state.part import Part
+from app.crawl.state.part import SettlePart
 from app.crawl.state.picked import Picked
 from app.crawl.state.settling import Settling
 from app.crawl.state.visit import Visit
@@ -44,10 +44,10 @@ def _none_is_left(settling: Settling) -> None:
     assert not settling.rows(UNSTORED), "nothing is settled before its answers are in the archive"
 
 
-UNSTORED: Part[_Unstored] = Part(
+UNSTORED: SettlePart[_Unstored] = SettlePart(
     name="unstored", rank=0, write=_none_is_left, words=lambda row: row[1]["url"], stays=True
 )  # answers that are to be archived
-CAPTURES: Part[Capture] = Part(
+CAPTURES: SettlePart[Capture] = SettlePart(
     name="captures",
     rank=80,
     write=lambda settling: captures.add(settling.tx, settling.rows(CAPTURES)),

@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 
 from app.crawl.page.attempt import Attempt
 from app.crawl.state.batch import Batch
-from app.crawl.state.part import Step
+from app.crawl.state.part import SettleStep
 from app.crawl.state.settling import Settling
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
@@ -19,7 +19,7 @@ from app.store.url_rows import Due
 
 
 @answers
-def steps() -> Sequence[Step]:
+def steps() -> Sequence[SettleStep]:
     return [UNSTORED, CAPTURES]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import structlog
 
-from app.crawl.state.part import Step
+from app.crawl.state.part import SettleStep
 from app.crawl.state.settling import Settling
 from app.errors import InputError, ServiceError
 from app.features.archive.keep import CAPTURES
@@ -60,5 +60,5 @@ def resources(opening: Opening) -> Mapping[str, object]:
 
 
 @answers
-def steps() -> Sequence[Step]:
-    return [Step(name="extractions", rank=190, write=_due)]
+def steps() -> Sequence[SettleStep]:
+    return [SettleStep(name="extractions", rank=190, write=_due)]

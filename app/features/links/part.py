@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from app.crawl.frontier.admit import join
 from app.crawl.page.page_read import PageRead
-from app.crawl.state.part import Part, Step
+from app.crawl.state.part import SettlePart, SettleStep
 from app.crawl.state.visit import Visit
 from app.features.links import rows
 from app.features.links.rows import LinksRow
 from app.model import Url
 from app.plugins import answers
 
-LINKS: Part[LinksRow] = Part(
+LINKS: SettlePart[LinksRow] = SettlePart(
     name="links",
     rank=120,
     write=lambda settling: rows.keep(settling.tx, settling.rows(LINKS)),
@@ -20,7 +20,7 @@ LINKS: Part[LinksRow] = Part(
 
 
 @answers
-def steps() -> Sequence[Step]:
+def steps() -> Sequence[SettleStep]:
     return [LINKS]
 
 

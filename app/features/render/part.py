@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from app.crawl.page.page_read import PageRead
 from app.crawl.state.batch import Batch
-from app.crawl.state.part import Step
+from app.crawl.state.part import SettleStep
 from app.crawl.state.settling import Settling
 from app.crawl.state.visit import Visit
 from app.features.render.put_up import RENDERED, RENDERS, put_up
@@ -12,7 +12,7 @@ from app.plugins import answers
 
 
 @answers
-def steps() -> Sequence[Step]:
+def steps() -> Sequence[SettleStep]:
     return [RENDERS, RENDERED]
 
 

@@ -13,7 +13,7 @@ from app.crawl.page.attempt import Attempt
 from app.crawl.page.page_read import PageRead
 from app.crawl.page.preferences import Wishes
 from app.crawl.state.focus import CrawlFocus
-from app.crawl.state.part import Part
+from app.crawl.state.part import SettlePart
 from app.crawl.state.visit import Visit
 from app.model import Header, Page
 from app.model.shell import Evidence, ShellSign
@@ -27,13 +27,13 @@ TTL_S = 7 * 86_400.0  # the same plain answer is not rendered again within it
 _LEVEL = 6
 _SCRIPT: Final = re.compile(rb"<script\b", re.IGNORECASE)
 
-RENDERS: Part[RenderRow] = Part(
+RENDERS: SettlePart[RenderRow] = SettlePart(
     name="renders",
     rank=170,
     write=lambda settling: renders.queue(settling.tx, settling.rows(RENDERS), ttl_s=TTL_S),
     words=lambda row: row["url"],
 )
-RENDERED: Part[RenderEnd] = Part(
+RENDERED: SettlePart[RenderEnd] = SettlePart(
     name="rendered",
     rank=180,
     write=lambda settling: renders.end(settling.tx, settling.rows(RENDERED)),
