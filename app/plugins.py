@@ -187,7 +187,6 @@ def hooks() -> Any:
     return manager().hook
 
 
-@cache
 def steps() -> "tuple[SettleStep, ...]":
     """The steps that the plugins add to a settle."""
     return tuple(step for found in hooks().steps() for step in found)
@@ -277,7 +276,6 @@ def _other_version(dist: metadata.Distribution) -> str | None:
     return None
 
 
-@cache
 def _version() -> str:
     return metadata.version(NAME)
 

@@ -67,12 +67,20 @@ def _tree(path: Path) -> ast.Module:
 
 @cache
 def imports() -> Mapping[str, frozenset[str]]:
-    """Each module → those of ours that it imports, anywhere in it."""
+    """Each module → those of ours that it imports, anywhere in it, but for types alone."""
     return {name: frozenset(_imported(_tree(path))) - {name} for name, path in modules().items()}
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:
+    for_types = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
     for node in ast.walk(tree):
+        if id(node) in for_types:
+            continue
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in modules())
         elif isinstance(node, ast.ImportFrom) and node.module and node.module in modules():
