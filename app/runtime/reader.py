@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import date
 from importlib import import_module
 from io import BytesIO
 from itertools import chain
@@ -192,7 +192,7 @@ def _plain(value: object) -> object:
     match value:
         case frozenset():
             return sorted(value)
-        case datetime():
+        case date():  # or datetime
             return value.isoformat()
     raise TypeError(f"not for JSON: {value!r}")
 
