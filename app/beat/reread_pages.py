@@ -41,6 +41,7 @@ from app.store.reread import Renewed, StalePage
 _log = structlog.get_logger()
 AT_ONCE = 100  # pages
 BYTES_AT_ONCE = 8_000_000  # of their bodies; one page at least
+AHEAD = 2  # pages for each reader, which need not wait for the next: their time fits into `reread.IDLE_S`
 LOT_S = 1.0  # a lot that has read for so long is written
 SHARE_S = 1.0  # of the five seconds between two runs of beat's janitor
 REST_S = 600.0  # after all that could be read here was: the others' documents are away, or on other machines
@@ -145,7 +146,7 @@ class Rereading:
                     found.missing += not _is_withdrawn(page)
                 elif (one := self._begin(page, capture, found, threads)) is not None:
                     begun.append(one)
-                if len(begun) > self._readers.most:
+                if len(begun) >= AHEAD * self._readers.most:
                     rows += self._end(begun.popleft(), found, now)
             while begun:
                 rows += self._end(begun.popleft(), found, now)
