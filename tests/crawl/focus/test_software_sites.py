@@ -49,8 +49,8 @@ def crawled(worker: Worker, web: Web, kind: type[Software]) -> Got:
     return Got(share, wasted, endless, shown)
 
 
-# Draws: 81 to 100 % of the good pages (a shop's reviews are fair, and take their share); 0.3 to 13.5 % of the requests on
-# traps, on endless ones 13 requests at most.
+# Draws: 81 to 100 % of the good pages (a shop's reviews are fair, and take their share); 0.3 to 13.5 % of the requests
+# on traps, on endless ones 13 requests at most.
 @pytest.mark.parametrize("kind", SOFTWARE, ids=lambda kind: kind.__name__)
 def test_a_budget_goes_to_the_good_pages(make: Callable[..., Worker], web: Web, kind: type[Software]) -> None:
     got = crawled(make(), web, kind)
