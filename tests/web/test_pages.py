@@ -5,6 +5,7 @@ import threading
 from datetime import UTC, datetime
 from html import unescape
 from html.parser import HTMLParser
+from urllib.parse import quote
 
 import pytest
 from sqlalchemy import Connection, Engine, event
@@ -283,3 +284,46 @@ def test_the_fleet_is_read_in_one_transaction(crawled: Engine, browser: Browser)
     finally:
         event.remove(crawled, "begin", note)
     assert len([name for name in begun if name != "checks"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "form"),
+    [
+        (
+            "UPDATE urls SET state = 'quarantined', cause = 'poison' WHERE url = :url",
+            "/url?u={url}",
+            "/act/url.retry?subject={quoted}",
+        ),
+        (
+            "UPDATE urls SET state = 'refused', cause = 'trap', detail = '/w#' WHERE url = :url",
+            "/url?u={url}",
+            "/act/url.retry?subject={quoted}&force=on",
+        ),
+        (
+            "UPDATE hosts SET state = 'paused' WHERE name = :host",
+            "/host?name={host}",
+            "/act/host.resume?subject={host}",
+        ),
+    ],
+)
+def test_what_waits_for_an_operator_leads_to_the_form_that_helps(
+    browser: Browser, site: Site, crawled: Engine, change: str, path: str, form: str
+) -> None:
+    """No command stands on a page that has a button for it."""
+    url = site.url("/b")
+    before = sql(crawled, "SELECT state, cause, detail FROM urls WHERE url = :url", url=url)[0]
+    stood = sql(crawled, "SELECT state FROM hosts WHERE name = :host", host=site.host)[0]["state"]
+    sql(crawled, change, **({"url": url} if ":url" in change else {"host": site.host}))
+    try:
+        shown = unescape(browser.get(path.format(url=quote(url, safe=""), host=site.host)).text)
+    finally:
+        sql(
+            crawled,
+            "UPDATE urls SET state = :state, cause = :cause, detail = :detail WHERE url = :url",
+            **before,
+            url=url,
+        )
+        sql(crawled, "UPDATE hosts SET state = :state WHERE name = :host", state=stood, host=site.host)
+    waits = shown[shown.index("It waits for") :].partition("</p>")[0]
+    assert f'href="{form.format(quoted=quote(url, safe=""), host=site.host)}"' in waits
+    assert f"tiptoe {'url retry' if 'url' in path else 'host resume'}" not in waits
