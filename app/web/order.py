@@ -32,6 +32,10 @@ _NOT_IN = {  # state of a crawl or host → acts that make no sense there
     "offered": {"host.resume"},
     "taken": {"host.resume"},
 }
+_CAN = [  # what an empty log will list: (of what, the acts, where they are ordered)
+    (leads, [act for act in ACTS.values() if act.leads == leads], to, name)
+    for leads, to, name in (("crawl", "/crawls", "Crawls"), ("host", "/hosts", "Hosts"), ("url", "/url", "A URL"))
+]
 WAS = "was: "  # in the detail of an order: the fields that undo it, as a query
 _SUBJECT = {"crawl": "name", "host": "name", "url": "u"}
 _COMMAND = re.compile(  # one that an act does too; its subject is quoted for the shell
@@ -105,6 +109,7 @@ def show_log(request: Request) -> Response:
         most=lists.PAGE,
         leads=leads,
         undo_of=undo_of,
+        can=_CAN,
     )
 
 

@@ -57,6 +57,7 @@ PAGES = [
     ("/export/file?crawl=docs", "A lantern in the orchard."),
     ("/page?u={url}a&crawl=docs", "A lantern in the orchard."),
     ("/page?u={app}&crawl=shells", "/url/download?u="),
+    ("/orders?subject=nobody", "Queue again, Forget"),
     ("/live", "Visits that run"),
     ("/errors", "HTTP 500"),
     ("/errors?crawl=docs", "/broken"),
