@@ -39,8 +39,9 @@ _CAN = [  # what an empty log will list: (of what, the acts, where they are orde
 WAS = "was: "  # in the detail of an order: the fields that undo it, as a query
 _SUBJECT = {"crawl": "name", "host": "name", "url": "u"}
 _COMMAND = re.compile(  # one that an act does too; its subject is quoted for the shell
-    r"tiptoe (?P<leads>url|host|crawl) (?P<verb>retry|resume|start) (?P<subject>'(?:[^']|'\"'\"')*'|[\w@%+=:,./-]+)"
-    r"(?: --(?P<option>force|again))?"
+    r"tiptoe (?P<leads>url|host|crawl) (?P<verb>retry|resume|start|edit)"
+    r" (?P<subject>'(?:[^']|'\"'\"')*'|[\w@%+=:,./-]+)"
+    r"(?: --(?P<option>force|again)| --[a-z-]+ N)?"
 )
 
 

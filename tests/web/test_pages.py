@@ -13,7 +13,9 @@ from starlette.routing import Route
 
 from app.admin.captures import CapturePage
 from app.model import Archived, Capture, CaptureKind
+from app.web.order import acts_in
 from app.web.pages.capture import CapturePart, file_name
+from app.web.render import make_templates
 from app.web.routes import routes
 from tests.crawl.web import Site
 from tests.store.rows import sql
@@ -328,3 +330,37 @@ def test_what_waits_for_an_operator_leads_to_the_form_that_helps(
     waits = shown[shown.index("It waits for") :].partition("</p>")[0]
     assert f'href="{form.format(quoted=quote(url, safe=""), host=site.host)}"' in waits
     assert f"tiptoe {'url retry' if 'url' in path else 'host resume'}" not in waits
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        (
+            "its crawl, which is finished: tiptoe crawl edit a-b --max-pages N, then tiptoe crawl start a-b",
+            [
+                ("its crawl, which is finished: ", ""),
+                ("edit", "/act/crawl.edit?subject=a-b"),
+                (", then ", ""),
+                ("start again", "/act/crawl.start?subject=a-b"),
+                ("", ""),
+            ],
+        ),
+        (
+            "an operator: tiptoe url retry 'http://h.test/?a=1&b=2' --force; or a profile",
+            [
+                ("an operator: ", ""),
+                ("queue again", "/act/url.retry?subject=http%3A%2F%2Fh.test%2F%3Fa%3D1%26b%3D2&force=on"),
+                ("; or a profile", ""),
+            ],
+        ),
+        ("nothing: tiptoe host patterns h.test", [("nothing: tiptoe host patterns h.test", "")]),
+    ],
+)
+def test_commands_that_an_act_does_become_links(line: str, parts: list[tuple[str, str]]) -> None:
+    assert acts_in(line) == parts
+
+
+def test_lists_of_an_item_are_shown_as_text() -> None:
+    shown = make_templates().from_string("{{ flat }} | {{ deep }}").render(flat=["a<b", 2], deep={"a": ["ü"]})
+    assert unescape(shown) == 'a<b; 2 | {"a": ["ü"]}'
+    assert "<b" not in shown
