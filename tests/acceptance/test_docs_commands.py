@@ -89,7 +89,7 @@ BEFORE = {
     "docs/operating.md": [*KEPT_FRESH, "tiptoe up"],
     "docs/focus.md": [
         "tiptoe seed add docs https://example.org/calendar/2026/"
-    ],  # for the calendar that it lets through
+    ],  # what it lets through
     "docs/plugins.md": ["cd tiptoe"],
     "docs/tutorial-changes.md": ["tiptoe crawl https://example.org/ --name docs --contact you@example.org"],
 }
