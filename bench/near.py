@@ -29,7 +29,7 @@ from app.store import db, migrate, near
 from app.store.near import Fingerprint
 from bench import tree
 
-PAGES = 2_000
+PAGES = 200
 LOOKUPS = 1_000
 LOT = 20_000
 COPY = "COPY fingerprint_keys (key, fingerprint_id, simhash) FROM STDIN"
@@ -110,7 +110,7 @@ def _compare(engine: Engine, texts: list[str]) -> None:
             ),
             rows,
         )
-        tx.execute(text("INSERT INTO near_queue (host_id, crawl_id, key) SELECT host_id, crawl_id, key FROM pages"))
+        tx.execute(text("INSERT INTO near_queue (host_id, crawl_id, key) SELECT host_id, crawl_id, key FROM pages ORDER BY changed_at, key"))
     cpu, began = time.process_time(), time.monotonic()
     found = find_near(engine, within_s=3_600)
     here, took = time.process_time() - cpu, time.monotonic() - began
@@ -125,7 +125,7 @@ def _share(engine: Engine, url: str, texts: list[str], processes: int) -> None:
         tx.execute(text(f"TRUNCATE {', '.join((*TABLES, 'fingerprints_keyed', 'fingerprint_changes', 'duplicates'))}"))
         for host in range(MIRRORS if tx.execute(text("SELECT count(*) FROM pages")).scalar_one() == len(texts) else 0):
             tx.execute(text(MIRROR), {"host": host + 2, "words": f" Hosted by friend {host} for all of us."})
-        tx.execute(text("INSERT INTO near_queue (host_id, crawl_id, key) SELECT host_id, crawl_id, key FROM pages"))
+        tx.execute(text("INSERT INTO near_queue (host_id, crawl_id, key) SELECT host_id, crawl_id, key FROM pages ORDER BY changed_at, key"))
     run = [sys.executable, "-m", "bench.comparer", url, str(AT_ONCE)]
     started = [subprocess.Popen(run, stdin=PIPE, stdout=PIPE, text=True) for _ in range(processes)]
     for each in started:

@@ -565,9 +565,11 @@ CREATE TABLE near_queue (
     host_id bigint NOT NULL,
     crawl_id bigint NOT NULL,
     key bytea NOT NULL,
+    again boolean DEFAULT false NOT NULL,
     CONSTRAINT near_queue_pkey PRIMARY KEY (id)
 );
 COMMENT ON TABLE near_queue IS 'Pages whose text is new, to be compared with others, the oldest first; a page may be there twice.';
+COMMENT ON COLUMN near_queue.again IS 'its text was compared before';
 
 CREATE TABLE operator_log (
     id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,

@@ -33,6 +33,7 @@ class Lot:
 
     readings  of their texts;   values: their fingerprints' values;   prints: by page, when they are stored
     notes     what they are like;   closest: (bits, fingerprint) of their originals, by fingerprint
+    new       fingerprints that others may not have met
     crowded   fingerprints with as many older originals of the same value as are ever read: nobody would look for them
     late      younger ones that were compared before these were stored
     """
@@ -44,6 +45,7 @@ class Lot:
     notes: Mapping[Where, Note] = field(default_factory=dict)
     originals: Mapping[int, OlderPage] = field(default_factory=dict)
     closest: Mapping[int, Sequence[tuple[int, int]]] = field(default_factory=dict)
+    new: Set[int] = frozenset()
     crowded: Set[int] = frozenset()
     late: Sequence[Alike] = ()
 
@@ -84,6 +86,8 @@ def store(tx: Connection, lot: Lot, memory: NearMemory) -> None:
     }
     made = near.put(tx, values)
     lot.prints = {each.where: each for each in [*(before[where] for where in stand), *made]}
+    first = {each.where for each in lot.waiting if not each.again}
+    lot.new = {each.id for each in made} | {each.id for where, each in lot.prints.items() if where in first}
     memory.replace([each.id for each in gone], made)
     memory.tell(tx, gone=[each.id for each in gone])
 
@@ -157,7 +161,7 @@ def finish(tx: Connection, lot: Lot, memory: NearMemory, left: Set[Where]) -> No
     near.drop_keys(tx, keyed)
     near.put_keys(tx, [each for each in keyed if each not in unwanted])
     near.queue_likes(tx, sorted(repeating))
-    originals = {each.id for where, each in lot.prints.items() if where not in repeating | left}
+    originals = {each.id for where, each in lot.prints.items() if where not in repeating | left} & lot.new
     near.queue_late(tx, [each for each in lot.late if each.id in originals])
     memory.look_for({each.id: False for each in unwanted})
     memory.tell(tx, unwanted=[each.id for each in unwanted])

@@ -29,6 +29,7 @@ class Waiting(NamedTuple):
     noted           as being like another: near or review
     is_gone         it repeats nothing, and may come back
     text_at         when its text was fetched, in microseconds
+    again           its text was compared before
     """
 
     id: int
@@ -43,6 +44,7 @@ class Waiting(NamedTuple):
     noted: str | None
     is_gone: bool
     text_at: int | None = None
+    again: bool = False
 
     @property
     def where(self) -> Where:
@@ -251,10 +253,10 @@ def standing(tx: Connection, ids: Collection[int]) -> set[int]:
 
 
 def queue_late(tx: Connection, late: Sequence[Alike]) -> None:
-    """Queue the younger pages of these, which were compared before an older one was; but those that are like a closer
-    one."""
+    """Queue the younger pages of these, which were compared before an older one was; but those that are like one that
+    comes before it."""
     if late:
-        rows = [{"id": each.other, "bits": each.bits} for each in late]
+        rows = [{"id": each.other, "older": each.id, "bits": each.bits} for each in late]
         db.run(tx, _sql["queue_late"], {"rows": db.rows_param(rows)})
 
 

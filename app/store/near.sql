@@ -15,9 +15,9 @@ WITH free AS MATERIALIZED (
     SELECT host_id, crawl_id, key FROM near_queue
     WHERE id < (SELECT max(id) FROM free) AND id NOT IN (SELECT id FROM free)
 )
-SELECT id, host_id, crawl_id, key, url, title, fingerprint_id, simhash, main_text, noted, is_gone, text_at
+SELECT id, host_id, crawl_id, key, url, title, fingerprint_id, simhash, main_text, noted, is_gone, text_at, again
 FROM (
-    SELECT q.id, q.host_id, q.crawl_id, q.key, p.url, p.title, f.id AS fingerprint_id, f.simhash,
+    SELECT q.id, q.host_id, q.crawl_id, q.key, q.again, p.url, p.title, f.id AS fingerprint_id, f.simhash,
            CASE WHEN c.near_duplicates AND NOT coalesce(d.kind IN ('body', 'text'), false)
                 THEN p.main_text END AS main_text,
            CASE WHEN d.kind IN ('near', 'review') THEN d.kind END AS noted,
@@ -194,15 +194,17 @@ WHERE f.id = ANY(CAST(:ids AS bigint[]))
       SELECT FROM duplicates AS d
       WHERE d.host_id = f.host_id AND d.crawl_id = f.crawl_id AND d.key = f.key AND d.kind <> 'review')
 
--- queue_late: queue pages that were compared before an older one was; but those that are like a closer one
-INSERT INTO near_queue (host_id, crawl_id, key)
-SELECT DISTINCT f.host_id, f.crawl_id, f.key
-FROM json_to_recordset(CAST(:rows AS json)) AS r (id bigint, bits integer)
-JOIN fingerprints AS f ON f.id = r.id
+-- queue_late: queue pages that were compared before an older one was; but those that are like one that comes first
+INSERT INTO near_queue (host_id, crawl_id, key, again)
+SELECT DISTINCT f.host_id, f.crawl_id, f.key, true
+FROM json_to_recordset(CAST(:rows AS json)) AS r (id bigint, older bigint, bits integer)
+CROSS JOIN LATERAL (SELECT * FROM fingerprints WHERE id = r.id OFFSET 0) AS f
+CROSS JOIN LATERAL (SELECT * FROM fingerprints WHERE id = r.older OFFSET 0) AS o
 WHERE NOT EXISTS (
     SELECT FROM duplicates AS d
+    LEFT JOIN fingerprints AS n ON n.host_id = d.of_host_id AND n.crawl_id = d.crawl_id AND n.key = d.of_key
     WHERE d.host_id = f.host_id AND d.crawl_id = f.crawl_id AND d.key = f.key AND d.kind <> 'review'
-      AND (d.bits IS NULL OR d.bits < r.bits))
+      AND (d.bits IS NULL OR (d.bits, n.text_at, n.key) <= (r.bits, o.text_at, o.key)))
 
 -- originals: the pages of fingerprints that can be an original: there, and no duplicate themselves
 -- Notes of :own are void.
@@ -254,8 +256,8 @@ WHERE d.host_id = r.host_id AND d.crawl_id = r.crawl_id AND d.key = decode(r.key
   AND d.kind IN ('near', 'review')
 
 -- queue_likes: queue the pages that were noted to be like these, which have changed
-INSERT INTO near_queue (host_id, crawl_id, key)
-SELECT d.host_id, d.crawl_id, d.key
+INSERT INTO near_queue (host_id, crawl_id, key, again)
+SELECT d.host_id, d.crawl_id, d.key, true
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
 JOIN duplicates AS d ON d.of_host_id = r.host_id AND d.crawl_id = r.crawl_id AND d.of_key = decode(r.key, 'hex')
 WHERE d.kind IN ('near', 'review')

@@ -796,6 +796,7 @@ near_queue = Table(
     Column("host_id", BigInteger, nullable=False),
     Column("crawl_id", BigInteger, nullable=False),
     Column("key", LargeBinary, nullable=False),
+    Column("again", Boolean, nullable=False, server_default=text("false"), comment="its text was compared before"),
     comment="Pages whose text is new, to be compared with others, the oldest first; a page may be there twice.",
 )
 

@@ -30,6 +30,16 @@ def upgrade() -> None:
             comment="when its text was fetched, in microseconds since 1970; 0: a release that did not keep it",
         ),
     )
+    op.add_column(
+        "near_queue",
+        sa.Column(
+            "again",
+            sa.Boolean(),
+            server_default=sa.text("false"),
+            nullable=False,
+            comment="its text was compared before",
+        ),
+    )
     op.create_table(
         "fingerprint_changes",
         sa.Column("id", sa.BigInteger(), autoincrement=False, nullable=False),
@@ -50,6 +60,7 @@ def upgrade() -> None:
 def downgrade() -> None:
     _comment(1)
     op.drop_table("fingerprint_changes")
+    op.drop_column("near_queue", "again")
     op.drop_column("fingerprints", "text_at")
 
 
