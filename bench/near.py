@@ -29,10 +29,18 @@ from app.store import db, migrate, near
 from app.store.near import Fingerprint
 from bench import tree
 
-PAGES = 200
+PAGES = 2_000
 LOOKUPS = 1_000
 LOT = 20_000
 COPY = "COPY fingerprint_keys (key, fingerprint_id, simhash) FROM STDIN"
+QUEUE = (
+    "INSERT INTO near_queue (host_id, crawl_id, key) SELECT host_id, crawl_id, key FROM pages ORDER BY changed_at, key"
+)
+URLS = """
+INSERT INTO urls (host_id, crawl_id, key, url, state, lane, score, depth, kind, fetched_at, due_at)
+SELECT host_id, crawl_id, key, url, 'resting', 1, 0, 0, 'page', now(), now() FROM pages ON CONFLICT DO NOTHING"""
+NOTED = """
+SELECT count(*), md5(string_agg(concat(url, kind, of_url, bits), ' ' ORDER BY url)) FROM duplicates"""
 MIRRORS = 4
 MIRROR = """
 INSERT INTO pages (host_id, crawl_id, key, url, status, main_text, body_sha256, text_sha256, body_bytes, truncated,
@@ -110,7 +118,11 @@ def _compare(engine: Engine, texts: list[str]) -> None:
             ),
             rows,
         )
-        tx.execute(text("INSERT INTO near_queue (host_id, crawl_id, key) SELECT host_id, crawl_id, key FROM pages ORDER BY changed_at, key"))
+        tx.execute(
+            text(
+                "INSERT INTO near_queue (host_id, crawl_id, key) SELECT host_id, crawl_id, key FROM pages ORDER BY changed_at, key"
+            )
+        )
     cpu, began = time.process_time(), time.monotonic()
     found = find_near(engine, within_s=3_600)
     here, took = time.process_time() - cpu, time.monotonic() - began
@@ -125,10 +137,12 @@ def _share(engine: Engine, url: str, texts: list[str], processes: int) -> None:
         tx.execute(text(f"TRUNCATE {', '.join((*TABLES, 'fingerprints_keyed', 'fingerprint_changes', 'duplicates'))}"))
         for host in range(MIRRORS if tx.execute(text("SELECT count(*) FROM pages")).scalar_one() == len(texts) else 0):
             tx.execute(text(MIRROR), {"host": host + 2, "words": f" Hosted by friend {host} for all of us."})
-        tx.execute(text("INSERT INTO near_queue (host_id, crawl_id, key) SELECT host_id, crawl_id, key FROM pages ORDER BY changed_at, key"))
+        tx.execute(text(URLS))
+        tx.execute(text(QUEUE))
     run = [sys.executable, "-m", "bench.comparer", url, str(AT_ONCE)]
     started = [subprocess.Popen(run, stdin=PIPE, stdout=PIPE, text=True) for _ in range(processes)]
     for each in started:
+        assert each.stdin is not None
         each.stdin.write("\n")
         each.stdin.flush()
     said = [[float(n) for n in each.communicate()[0].splitlines()[-1].split()] for each in started]

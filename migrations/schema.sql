@@ -373,11 +373,13 @@ CREATE INDEX fetches_url ON fetches USING btree (host_id, substr(url_key, 1, 8),
 CREATE TABLE fingerprint_changes (
     id bigint NOT NULL,
     gone bigint[] NOT NULL,
+    wanted bigint[] NOT NULL,
     unwanted bigint[] NOT NULL,
     CONSTRAINT fingerprint_changes_pkey PRIMARY KEY (id)
 );
 COMMENT ON TABLE fingerprint_changes IS 'The last changes of fingerprints, for the memories of the processes that compare; in order, without gaps.';
 COMMENT ON COLUMN fingerprint_changes.gone IS 'fingerprints that were deleted';
+COMMENT ON COLUMN fingerprint_changes.wanted IS 'fingerprints that others look for from now on';
 COMMENT ON COLUMN fingerprint_changes.unwanted IS 'fingerprints that others look for no longer';
 
 CREATE TABLE fingerprint_keys (

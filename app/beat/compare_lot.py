@@ -35,7 +35,7 @@ class Lot:
     notes     what they are like;   closest: (bits, fingerprint) of their originals, by fingerprint
     new       fingerprints that others may not have met
     crowded   fingerprints with as many older originals of the same value as are ever read: nobody would look for them
-    late      younger ones that were compared before these were stored
+    late      younger ones, which may have been compared without these;   last: the last id when these were stored
     """
 
     waiting: Sequence[Waiting]
@@ -48,6 +48,7 @@ class Lot:
     new: Set[int] = frozenset()
     crowded: Set[int] = frozenset()
     late: Sequence[Alike] = ()
+    last: int = 0
 
 
 def read(waiting: Sequence[Waiting]) -> Lot:
@@ -89,6 +90,7 @@ def store(tx: Connection, lot: Lot, memory: NearMemory) -> None:
     first = {each.where for each in lot.waiting if not each.again}
     lot.new = {each.id for each in made} | {each.id for where, each in lot.prints.items() if where in first}
     memory.replace([each.id for each in gone], made)
+    lot.last = memory.last
     memory.tell(tx, gone=[each.id for each in gone])
 
 
@@ -161,10 +163,14 @@ def finish(tx: Connection, lot: Lot, memory: NearMemory, left: Set[Where]) -> No
     near.drop_keys(tx, keyed)
     near.put_keys(tx, [each for each in keyed if each not in unwanted])
     near.queue_likes(tx, sorted(repeating))
-    originals = {each.id for where, each in lot.prints.items() if where not in repeating | left} & lot.new
-    near.queue_late(tx, [each for each in lot.late if each.id in originals])
+    own = {each.id for each in lot.prints.values()}
+    originals = {each.id: each for where, each in lot.prints.items() if where not in repeating | left}
+    since = memory.younger([each for id, each in originals.items() if id in lot.new], beyond=lot.last)
+    late = [each for each in lot.late if each.id in originals and each.id in lot.new]
+    near.queue_late(tx, [each for each in late + since if each.other not in own])
     memory.look_for({each.id: False for each in unwanted})
-    memory.tell(tx, unwanted=[each.id for each in unwanted])
+    ids = [each.id for each in unwanted]
+    memory.tell(tx, wanted=sorted((lot.new & originals.keys()) - set(ids)), unwanted=ids)
 
 
 def _originals(tx: Connection, nearest: Sequence[Sequence[int]], prints: Sequence[Fingerprint]) -> dict[int, OlderPage]:

@@ -113,7 +113,7 @@ def _part(engine: Engine) -> tuple[int, list[int]]:
         hosts.lock(tx, sorted({each.host_id for each in orphans}))
         woken = near.part(tx, orphans)
         near.lock(tx)
-        near.changed(tx, near.keyed(tx), Change(near.drop_of(tx, orphans), []))
+        near.changed(tx, near.keyed(tx), Change(near.drop_of(tx, orphans), [], []))
         _return_lanes(tx, [(each.host_id, each.crawl_id, each.url) for each in orphans if each.kind == Likeness.NEAR])
         return len(orphans), sorted(set(woken))
 

@@ -68,7 +68,9 @@ class NearMemory:
         """Take up what others have changed: new fingerprints, those that are gone, and what nobody looks for."""
         if gone := [id for each in changes for id in each.gone]:
             self.held = self.held.without(gone)
+        younger.open()
         self.held = self.held.and_younger(younger)
+        self.held.look_for({id: True for each in changes for id in each.wanted})
         self.held.look_for({id: False for each in changes for id in each.unwanted})
         if (keyed := self.held.count(self._keyed.up_to)) > 0:
             self.held = self.held.behind(keyed)
@@ -97,12 +99,27 @@ class NearMemory:
         self.held.look_for(wanted)
 
     def alike(self, prints: Sequence[Fingerprint]) -> tuple[list[Alike], list[Alike]]:
-        """Those that are held, and like these: older ones, and younger ones that were stored before them."""
+        """Those that are held, and like these: older ones, and younger ones."""
         return self.held.alike(prints_of(prints), most=MOST_LIKE, most_of_host=MOST_READ)
 
-    def tell(self, tx: Connection, *, gone: Sequence[int] = (), unwanted: Sequence[int] = ()) -> None:
+    def younger(self, prints: Sequence[Fingerprint], *, beyond: int) -> list[Alike]:
+        """Those behind an id that are like these, and younger."""
+        return self.held.behind(self.held.count(beyond)).alike(prints_of(prints), most=0, most_of_host=0)[1]
+
+    @property
+    def last(self) -> int:
+        return self._last
+
+    def tell(
+        self,
+        tx: Connection,
+        *,
+        gone: Sequence[int] = (),
+        wanted: Sequence[int] = (),
+        unwanted: Sequence[int] = (),
+    ) -> None:
         """Tell other processes what this transaction changed."""
-        self._keyed = near.changed(tx, self._keyed, Change(list(gone), list(unwanted)))
+        self._keyed = near.changed(tx, self._keyed, Change(list(gone), list(wanted), list(unwanted)))
 
     def keep(self) -> None:
         """Rely on what was read and written: it is committed."""

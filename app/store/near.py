@@ -78,9 +78,10 @@ class Keyed(NamedTuple):
 
 
 class Change(NamedTuple):
-    """Fingerprints that one lot has deleted, and those that others look for no longer, by their ids."""
+    """Fingerprints that one lot has deleted, and those that others look for from now on, or no longer, by their ids."""
 
     gone: list[int]
+    wanted: list[int]
     unwanted: list[int]
 
 
@@ -181,6 +182,7 @@ def changed(tx: Connection, keyed: Keyed, change: Change) -> Keyed:
     where = {
         "id": made.compared_by,
         "gone": db.array_param(change.gone),
+        "wanted": db.array_param(change.wanted),
         "unwanted": db.array_param(change.unwanted),
         "up_to": made.up_to,
         "crawl_ids": db.array_param(made.crawl_ids),

@@ -81,9 +81,10 @@ SELECT up_to, crawl_ids, compared_by FROM fingerprints_keyed
 
 -- changed: store a change, and up to which fingerprint keys are written
 WITH told AS (
-    INSERT INTO fingerprint_changes (id, gone, unwanted)
-    VALUES (:id, CAST(:gone AS bigint[]), CAST(:unwanted AS bigint[]))
-    ON CONFLICT (id) DO UPDATE SET gone = excluded.gone, unwanted = excluded.unwanted
+    INSERT INTO fingerprint_changes (id, gone, wanted, unwanted)
+    VALUES (:id, CAST(:gone AS bigint[]), CAST(:wanted AS bigint[]), CAST(:unwanted AS bigint[]))
+    ON CONFLICT (id) DO UPDATE SET gone = excluded.gone, wanted = excluded.wanted,
+        unwanted = excluded.unwanted
 ), forgotten AS (
     DELETE FROM fingerprint_changes WHERE id <= :oldest
 )
@@ -93,7 +94,7 @@ ON CONFLICT (is_only) DO UPDATE
 SET up_to = excluded.up_to, crawl_ids = excluded.crawl_ids, compared_by = excluded.compared_by
 
 -- changes: behind one, in their order
-SELECT gone, unwanted FROM fingerprint_changes WHERE id > :after ORDER BY id
+SELECT gone, wanted, unwanted FROM fingerprint_changes WHERE id > :after ORDER BY id
 
 -- held: the fingerprints behind an id, in their order, seven numbers of 8 bytes each
 -- Nobody looks for a page that repeats another.

@@ -847,6 +847,7 @@ fingerprint_changes = Table(
     metadata,
     Column("id", BigInteger, primary_key=True, autoincrement=False),
     Column("gone", ARRAY(BigInteger), nullable=False, comment="fingerprints that were deleted"),
+    Column("wanted", ARRAY(BigInteger), nullable=False, comment="fingerprints that others look for from now on"),
     Column("unwanted", ARRAY(BigInteger), nullable=False, comment="fingerprints that others look for no longer"),
     comment="The last changes of fingerprints, for the memories of the processes that compare; in order, without gaps.",
 )

@@ -45,6 +45,12 @@ def upgrade() -> None:
         sa.Column("id", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column("gone", sa.ARRAY(sa.BigInteger()), nullable=False, comment="fingerprints that were deleted"),
         sa.Column(
+            "wanted",
+            sa.ARRAY(sa.BigInteger()),
+            nullable=False,
+            comment="fingerprints that others look for from now on",
+        ),
+        sa.Column(
             "unwanted",
             sa.ARRAY(sa.BigInteger()),
             nullable=False,

@@ -46,7 +46,12 @@ def by_one(corpus: Engine, database_url: str) -> list[tuple[Any, ...]]:
 
 
 def started(url: str) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-m", "bench.comparer", url, str(LOT)], stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-m", "bench.comparer", url, str(LOT)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
 
 
 def ended(processes: list[subprocess.Popen[str]]) -> list[int]:

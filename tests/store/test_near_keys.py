@@ -31,10 +31,12 @@ def test_a_release_of_before_finds_a_key_of_every_fingerprint(make_database: Cal
     engine = db.connect(make_database())
     host, crawl = make_host(engine), make_crawl(engine)
     with db.transaction(engine) as tx:
-        wanted = {(host, crawl, bytes([n])): (value, 0) for n, value in enumerate([*VALUES, 0x9A9765F67C4F6DCC, 1 << 63, 7])}
+        wanted = {
+            (host, crawl, bytes([n])): (value, 0) for n, value in enumerate([*VALUES, 0x9A9765F67C4F6DCC, 1 << 63, 7])
+        }
         old, *others, repeating = near.put(tx, wanted)
         near.put_keys(tx, [old])
-        near.changed(tx, Keyed(old.id, [crawl], 0), Change([], []))
+        near.changed(tx, Keyed(old.id, [crawl], 0), Change([], [], []))
     sql(
         engine,
         """INSERT INTO duplicates (host_id, crawl_id, key, url, kind, of_url)

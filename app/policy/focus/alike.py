@@ -6,10 +6,11 @@ Two of one crawl are alike that differ in DUPLICATE_BITS at most, and on one hos
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
-from app.policy.focus.arrays import Signed, np
+from app.policy.focus.arrays import Flags, Signed, np
 from app.policy.focus.fingerprint import DUPLICATE_BITS, REVIEW_BITS, Alike
 
 _COLUMNS: Final = 7  # of `Print`
+OPEN: Final = 2  # in place of whether others look for one: another process compares it
 _SIGN: Final = 1 << 63
 
 
@@ -82,9 +83,13 @@ class Prints:
         are_held[are_held] = self.ids[places[are_held]] == ids[are_held]
         self.looked_for[places[are_held]] = np.array(list(wanted.values()), np.int64)[are_held]
 
+    def open(self) -> None:
+        """Note that others compare these."""
+        self.looked_for[:] = OPEN
+
     def look_for_few(self, most: int) -> None:
         """Note that of those of one value in a crawl others look for the oldest alone, so many of them."""
-        wanted = np.flatnonzero(self.looked_for)
+        wanted = np.flatnonzero(self.looked_for == 1)
         crawls, values = self.crawls[wanted], self.values[wanted]
         order = np.lexsort((self.ties[wanted], self.at[wanted], values, crawls))
         is_next = np.zeros(len(order), np.bool_)
@@ -93,7 +98,7 @@ class Prints:
         self.looked_for[wanted[order[np.arange(len(order)) - begins >= most]]] = 0
 
     def alike(self, prints: "Prints", *, most: int, most_of_host: int) -> tuple[list[Alike], list[Alike]]:
-        """Those of these that are like each of some: the older ones, and the younger ones that were stored before it.
+        """Those of these that are like each of some: the older ones, and the younger ones.
 
         Of the crawl the older ones that are looked for, the closest `most`; of the host all, the closest
         `most_of_host`. One may be named twice.
@@ -105,10 +110,14 @@ class Prints:
         of_host = of_crawl & (self.hosts[places] == prints.hosts[whose])
         older = self._is_older(places, prints, whose)
         close = of_crawl & (bits <= DUPLICATE_BITS)
-        wanted = close & older & (self.looked_for[places] != 0)
+        looked_for = self.looked_for[places]
+        wanted = close & older & (looked_for == 1)
         order = np.lexsort((self.ids[places], self.ties[places], self.at[places], bits, whose))
-        first = [_first(whose, order, wanted, most), _first(whose, order, of_host & older, most_of_host)]
-        late = (close | of_host) & ~older & (self.ids[places] < prints.ids[whose])
+        first = [
+            _first(whose, order, wanted, most),
+            _first(whose, order, of_host & older & (looked_for != OPEN), most_of_host),
+        ]
+        late = (close | of_host) & ~older & (self.ids[places] != prints.ids[whose])
         at, behind = np.concatenate(first), np.flatnonzero(late)
         return (
             self._named(prints, whose[at], places[at], bits[at]),
@@ -136,19 +145,20 @@ class Prints:
         places = np.flatnonzero(bits <= REVIEW_BITS)
         return places, bits[places].astype(np.int64)
 
-    def _is_older(self, places: Signed, prints: "Prints", whose: Signed) -> Signed:
+    def _is_older(self, places: Signed, prints: "Prints", whose: Signed) -> Flags:
         """Whether these are older than those of the others: by time, then by key, then by id."""
         at, of_at = self.at[places], prints.at[whose]
         tie, of_tie = self.ties[places], prints.ties[whose]
         earlier = (tie < of_tie) | ((tie == of_tie) & (self.ids[places] < prints.ids[whose]))
-        return (at < of_at) | ((at == of_at) & earlier)
+        older: Flags = (at < of_at) | ((at == of_at) & earlier)
+        return older
 
     def _named(self, prints: "Prints", whose: Signed, places: Signed, bits: Signed) -> list[Alike]:
         columns = prints.ids[whose], self.ids[places], bits, self.at[places], self.ties[places]
         return [Alike(*each) for each in zip(*(column.tolist() for column in columns), strict=True)]
 
 
-def _first(whose: Signed, order: Signed, chosen: Signed, most: int) -> Signed:
+def _first(whose: Signed, order: Signed, chosen: Flags, most: int) -> Signed:
     """The first in order that are chosen, `most` of each whose they are."""
     at = order[chosen[order]]
     own = whose[at]
