@@ -149,11 +149,7 @@ def _share(engine: Engine, url: str, texts: list[str], processes: int) -> None:
     took, cpu, waited, compared = (sum(column) for column in zip(*said, strict=True))
     n = len(texts) * (MIRRORS + 1)
     with engine.begin() as tx:
-        noted = tx.execute(
-            text(
-                "SELECT count(*), md5(string_agg(md5(d::text), '' ORDER BY url)) FROM (SELECT url, kind, of_url, bits FROM duplicates) AS d"
-            )
-        ).one()
+        noted = tx.execute(text(NOTED)).one()
     print(
         f"{processes} processes, {n} pages, {int(compared)} comparisons: {cpu / n * 1000:.3f} ms of CPU a page, "
         f"{took / processes:.1f} s, of which {100 * waited / took:.2f} % wait for locks; notes {noted}"
@@ -202,7 +198,11 @@ def _look_up(engine: Engine, documents: int) -> None:
     for first in range(0, LOOKUPS, 50):
         with db.transaction(engine) as tx:
             near.put(
-                tx, {(1, 2, sha256(str(each.id).encode()).digest()): each.value for each in writes[first : first + 50]}
+                tx,
+                {
+                    (1, 2, sha256(str(each.id).encode()).digest()): (each.value, 0)
+                    for each in writes[first : first + 50]
+                },
             )
     took = time.monotonic() - began
     size = _bytes(engine) / documents
