@@ -118,11 +118,7 @@ def _compare(engine: Engine, texts: list[str]) -> None:
             ),
             rows,
         )
-        tx.execute(
-            text(
-                "INSERT INTO near_queue (host_id, crawl_id, key) SELECT host_id, crawl_id, key FROM pages ORDER BY changed_at, key"
-            )
-        )
+        tx.execute(text(QUEUE))
     cpu, began = time.process_time(), time.monotonic()
     found = find_near(engine, within_s=3_600)
     here, took = time.process_time() - cpu, time.monotonic() - began

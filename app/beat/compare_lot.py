@@ -28,7 +28,7 @@ MOST_UNDATED = 4 * MOST_LIKE  # of these that are alike; the closest, before it 
 
 
 @dataclass(slots=True, kw_only=True)
-class Lot:
+class Compared:
     """Pages that are compared together, the oldest text first.
 
     readings  of their texts;   values: their fingerprints' values;   prints: by page, when they are stored
@@ -51,16 +51,16 @@ class Lot:
     last: int = 0
 
 
-def read(waiting: Sequence[Waiting]) -> Lot:
+def read(waiting: Sequence[Waiting]) -> Compared:
     """Read texts, and make their fingerprints: most of the work, which waits for nobody."""
     readings = {each.where: Reading(each.main_text) for each in waiting if each.main_text is not None}
     values = {where: simhash(text.words_once()) for where, text in readings.items()}
-    return Lot(
+    return Compared(
         waiting=sorted(waiting, key=lambda each: (each.text_at or 0, each.key)), readings=readings, values=values
     )
 
 
-def store(tx: Connection, lot: Lot, memory: NearMemory) -> None:
+def store(tx: Connection, lot: Compared, memory: NearMemory) -> None:
     """Store fingerprints in place of those that the pages had. The memory is locked.
 
     An original that says what it said keeps its own, and its likes are not asked again. A near duplicate, as any that
@@ -94,7 +94,7 @@ def store(tx: Connection, lot: Lot, memory: NearMemory) -> None:
     memory.tell(tx, gone=[each.id for each in gone])
 
 
-def compare(tx: Connection, lot: Lot, memory: NearMemory) -> None:
+def compare(tx: Connection, lot: Compared, memory: NearMemory) -> None:
     """Note of each page what it is like: the closest original that it repeats, else the closest for review."""
     prints = list(lot.prints.values())
     ages = {each.id: each.age for each in prints}
@@ -119,7 +119,7 @@ def compare(tx: Connection, lot: Lot, memory: NearMemory) -> None:
     }
 
 
-def undone(tx: Connection, lot: Lot) -> set[Where]:
+def undone(tx: Connection, lot: Compared) -> set[Where]:
     """Pages whose closest are originals no longer, as another process has found since, and pages that are like these.
 
     They stay in the queue.
@@ -136,7 +136,7 @@ def undone(tx: Connection, lot: Lot) -> set[Where]:
     return found
 
 
-def _rests_on(lot: Lot, where: Where, mine: int, fallen: Set[int]) -> bool:
+def _rests_on(lot: Compared, where: Where, mine: int, fallen: Set[int]) -> bool:
     """Whether one of these may have decided what a page is like: those behind the one that it repeats did not."""
     note = lot.notes.get(where)
     repeated = (note["of_host_id"], note["of_key"]) if note is not None and repeats_another(note) else None
@@ -148,7 +148,7 @@ def _rests_on(lot: Lot, where: Where, mine: int, fallen: Set[int]) -> bool:
     return False
 
 
-def finish(tx: Connection, lot: Lot, memory: NearMemory, left: Set[Where]) -> None:
+def finish(tx: Connection, lot: Compared, memory: NearMemory, left: Set[Where]) -> None:
     """Store what follows for others: of whom they look for no longer, and what is to be compared again.
 
     The memory is locked.   left: pages that stay in the queue

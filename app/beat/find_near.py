@@ -28,7 +28,7 @@ from app.store.near import Change, QueuedLink
 from app.store.search import Where
 
 if TYPE_CHECKING:
-    from app.beat.compare_lot import Lot
+    from app.beat.compare_lot import Compared
 
 _log = structlog.get_logger()
 AT_ONCE = 200  # pages: planning the queries of a lot takes 1.5 ms, and mirrors share originals
@@ -151,7 +151,7 @@ def _compare_lot(engine: Engine, memory: NearMemory) -> NearFound | None:
     return NearFound(pages=pages, near=kinds.count(Likeness.NEAR), review=kinds.count(Likeness.REVIEW))
 
 
-def _write(tx: Connection, lot: "Lot", memory: NearMemory) -> set[Where]:
+def _write(tx: Connection, lot: "Compared", memory: NearMemory) -> set[Where]:
     """Write the notes under the hosts' locks, and move the links of near duplicates to the last lane.
 
     Returns pages that are to be compared again, as another process has found something meanwhile.

@@ -237,7 +237,7 @@ def on_host(tx: Connection, prints: Sequence[Fingerprint], *, within: int, most:
 
 
 def dated(tx: Connection, likes: Sequence[Alike]) -> list[Alike]:
-    """The same with the ages of the others, which `of_hosts` does not read."""
+    """Likes with the ages of the others, which `of_hosts` does not read."""
     rows = [{"id": each.id, "other": each.other, "bits": each.bits} for each in likes]
     return _alike(db.run(tx, _sql["dated"], {"rows": db.rows_param(rows)}))
 

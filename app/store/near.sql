@@ -7,8 +7,8 @@ SELECT set_config('plan_cache_mode', 'force_custom_plan', true) AS plans,
 -- pages.
 -- LATERAL makes each page a probe of every index: in a new database, without statistics, tables would be read whole.
 -- The order makes it fingerprints' key, and not the index of the host, through which all of the host's are read.
--- Rows that another transaction has are passed by. A page that it has, in an earlier row, is left to it: its text may be
--- older.
+-- Rows that another transaction has are passed by. A page that it has, in an earlier row, is left to it: its text may
+-- be older.
 WITH free AS MATERIALIZED (
     SELECT * FROM near_queue ORDER BY id LIMIT :n FOR UPDATE SKIP LOCKED
 ), taken AS MATERIALIZED (

@@ -132,7 +132,7 @@ class Prints:
         return self._named(prints, whose[at], places[at], bits[at])
 
     def _near(self, prints: "Prints") -> tuple[Signed, Signed, Signed]:
-        """Which of some are like which of these: places in both, and in how many bits they differ."""
+        """Pairs of some and of these that are alike: places in both, and in how many bits they differ."""
         found = [self._within(value) for value in prints.values]
         whose = np.repeat(np.arange(len(found)), [len(places) for places, _ in found])
         if not len(whose):
