@@ -13,4 +13,5 @@ import numpy.typing as npt  # the same
 
 Signed: TypeAlias = npt.NDArray[np.int64]
 Unsigned: TypeAlias = npt.NDArray[np.uint64]
-__all__ = ["Signed", "Unsigned", "np"]
+Flags: TypeAlias = npt.NDArray[np.bool_]
+__all__ = ["Flags", "Signed", "Unsigned", "np"]
