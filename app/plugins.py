@@ -234,6 +234,17 @@ def readers(names: tuple[str, ...]) -> dict[str, tuple[Plugin, Reader]]:
     }
 
 
+def columns_of(names: tuple[str, ...], data: Mapping[str, Any] | None) -> list[tuple[str, object]]:
+    """What these plugins' columns hold of a page, by `plugin.column`.   data: of its row"""
+    return [
+        (f"{plugin.name}.{column}", value)
+        for plugin in (strangers(names) if data else ())
+        for reader in plugin.readers
+        for column in reader.columns
+        if (value := ((data or {}).get(plugin.name) or {}).get(column)) is not None
+    ]
+
+
 def reader_of(names: tuple[str, ...], essence: str) -> tuple[str, str] | None:
     """The plugin of these names that reads documents of a media type, and its reader; None: none does."""
     found = readers(names).get(essence) if names else None

@@ -20,6 +20,7 @@ from app.errors import InputError
 from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Web, html
 from tests.store.rows import sql, url
+from tests.web.served import served, settings_of
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples/tiptoe-epub"
@@ -128,13 +129,18 @@ def test_a_book_is_a_page_with_columns_of_its_plugin(
         crawl="c",
         to=str(tmp_path / "out.csv"),
         columns=("url", "title", "epub.author", "epub.chapters"),
-        where=(f"url={site.url('/book')}",),
+        where=("url~/book",),
     )
     export_rows(worker.engine, worker.settings, wish)
     assert (tmp_path / "out.csv").read_text().splitlines() == [
         "url,title,epub.author,epub.chapters",
         f"{site.url('/book')},A book,A. Author,2",
     ]
+    with served(worker.engine, settings_of(str(worker.settings.database_url), plugins="epub")) as browser:
+        shown = browser.get(f"/page?u={site.url('/book')}&crawl=c").text
+        assert "<dt>epub.author</dt><dd>A. Author</dd>" in shown
+        assert "<dt>epub.chapters</dt><dd>2</dd>" in shown
+        assert 'data-is="columns"' not in browser.get(f"/page?u={site.url('/')}&crawl=c").text
 
 
 def test_without_it_the_book_is_of_a_type_that_is_not_read(make: Callable[..., Worker], web: Web) -> None:
