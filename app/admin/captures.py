@@ -139,7 +139,7 @@ def stored(engine: Engine, settings: Settings, text: str, crawl: str) -> Row | N
 
 
 def columns(engine: Engine, settings: Settings, found: CapturePage) -> list[tuple[str, object]]:
-    """What plugins' columns hold of a capture's page, as it is stored now."""
+    """Columns of plugins, with their values, of a capture's page as it is stored now."""
     if not settings.plugins:
         return []
     row = stored(engine, settings, found.capture.url, found.crawl)

@@ -346,8 +346,8 @@ def _show(found: "CapturePage", columns: Sequence[tuple[str, object]]) -> None:
     heading("headers")
     facts(reply.headers)
     heading("captures")
-    columns = ("id", "fetched_at", "kind", "status", "body_bytes", "refers_to")
-    table(columns, [[getattr(each, name) for name in columns] for each in found.captures[:_SHOWN]])
+    names = ("id", "fetched_at", "kind", "status", "body_bytes", "refers_to")
+    table(names, [[getattr(each, name) for name in names] for each in found.captures[:_SHOWN]])
     if len(found.captures) > _SHOWN:
         answer(f"… and {len(found.captures) - _SHOWN} more; --json has all")
 
