@@ -197,24 +197,24 @@ class Hooks:
 
 
 @cache
-def manager() -> pluggy.PluginManager:
-    """The process's plugins: ours."""
+def manager(names: tuple[str, ...] = BUILT_IN) -> pluggy.PluginManager:
+    """The process's plugins: ours, by the names of their modules."""
     plugins = pluggy.PluginManager(NAME)
     plugins.add_hookspecs(Hooks)
-    for name in BUILT_IN:
+    for name in names:
         plugins.register(importlib.import_module(name), name)
     plugins.check_pending()
     return plugins
 
 
-def hooks() -> Any:
-    """The relay by which the core asks: one function a hook, with keyword arguments."""
-    return manager().hook
+def hooks(names: tuple[str, ...] = BUILT_IN) -> Any:
+    """The relay by which the core asks these features: one function a hook, with keyword arguments."""
+    return manager(names).hook
 
 
-def steps() -> "tuple[SettleStep, ...]":
-    """The steps that the plugins add to a settle."""
-    return tuple(step for found in hooks().steps() for step in found)
+def steps(asked: Any) -> "tuple[SettleStep, ...]":
+    """The steps that the features of a relay add to a settle."""
+    return tuple(step for found in asked.steps() for step in found)
 
 
 def resources(opening: Opening) -> dict[str, Any]:
