@@ -56,8 +56,8 @@ class Reader:
 
     media_types  in lower case, without parameters
     read         "module:function": called with the body's octets and its Content-Type in a process of its own, with
-                 bounds of time and memory. It returns a dict: title, text, language, links (URLs); all may be missing.
-                 The other keys are columns
+                 bounds of time and memory. It returns a dict: title, text, language, links (URLs), rows by table;
+                 all may be missing. The other keys are columns
     columns      by name: "text", "integer", "real" or "boolean"
     """
 

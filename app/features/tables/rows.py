@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypedDict
 
 import psycopg
 import structlog
+from psycopg.sql import SQL, Identifier
 from sqlalchemy import Connection, Engine, TextClause, text
 
 from app.plugins import Plugin
@@ -19,6 +20,8 @@ DDL_S = 30
 _VALUES = frozenset({"22", "23", "54"})  # classes of SQLSTATE: a row's value is at fault
 _POSTGRES = frozenset({"08", "25", "53", "57P", "58"})  # Postgres is away, full or read-only, whoever asks
 _WHY_CHARS = 300
+DROPPED_AT_ONCE = 10_000  # rows of a table
+_DROP = SQL("DELETE FROM {table} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {table} WHERE crawl_id = %s LIMIT %s))")
 _log = structlog.get_logger()
 _sql = db.queries("tables", __file__)
 
@@ -113,6 +116,16 @@ def states(tx: Connection) -> list[PluginState]:
 def put_on(tx: Connection, name: str) -> bool:
     """Let a plugin's rows be written again, by all processes from their next settle on. False: it is not known."""
     return db.run(tx, _sql["put_on"], {"name": name}).rowcount > 0
+
+
+def drop_crawl(tx: Connection, crawl_id: int) -> int:
+    """Delete rows of a crawl from tables with a column `crawl_id`. Returns how many; 0: there are none left."""
+    deleted = 0
+    for row in db.run(tx, _sql["of_crawls"]):
+        cursor = tx.connection.cursor()
+        cursor.execute(_DROP.format(table=Identifier(row.name)), [crawl_id, DROPPED_AT_ONCE])
+        deleted += cursor.rowcount
+    return deleted
 
 
 def _write(tx: Connection, plugin: Plugin, rows: Sequence[PageRows], timeout: str) -> list[str]:

@@ -10,7 +10,7 @@ import structlog
 from sqlalchemy import Engine
 
 from app import plugins
-from app.admin import plugin_list
+from app.admin import deletion, plugin_list
 from app.crawl.state.worker import Worker
 from app.errors import InputError
 from app.features.tables import rows
@@ -245,6 +245,16 @@ def test_tables_are_made_anew_without_harm(made: str, engine: Engine) -> None:
     sql(engine, f"INSERT INTO {TABLE} VALUES (1, 1, '\\x00', 1)")
     assert rows.upgrade(engine, found) == []
     assert one(engine, f"SELECT count(*) FROM {TABLE}") == 1
+
+
+def test_a_crawl_that_is_deleted_takes_its_rows_along(make: Callable[..., Worker], web: Web, made: str) -> None:
+    worker = make(plugins=made)
+    for n, words in enumerate(("deleted", "kept")):
+        settle(worker, web, n, words)
+    deletion.delete(worker.engine, worker.settings, "c0", patience_s=0.0)
+    assert said(worker.engine) == ["kept"]
+    deletion.delete(worker.engine, worker.settings, "c1", patience_s=0.0)
+    assert said(worker.engine) == []
 
 
 # a statement of `create` and one of `write`; what is said of them
