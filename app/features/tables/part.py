@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from app.crawl.page.page_read import PageRead
+from app.crawl.page.read import KEPT_OUT, REVISIONS
 from app.crawl.state.batch import Batch
 from app.crawl.state.part import SettlePart, SettleStep
 from app.crawl.state.settling import Settling
@@ -16,6 +17,25 @@ def _write(settling: Settling) -> list[Written]:
     return rows.write(settling.tx, settling.rows(ROWS), strangers(settling.visits[0].worker.settings.plugins))
 
 
+def _withdraw(settling: Settling) -> list[Written]:
+    """Delete the rows of pages of which nothing may be kept any more: an answer without a document may say so."""
+    names = settling.visits[0].worker.settings.plugins
+    if not names:
+        return []
+    pages = [
+        *settling.rows(KEPT_OUT),
+        *((row["host_id"], row["crawl_id"], row["key"]) for row in settling.rows(REVISIONS) if row["noarchive"]),
+    ]
+    found = [
+        PageRows(plugin=plugin.name, host_id=host_id, crawl_id=crawl_id, key=key, url="", tables={})
+        for plugin in strangers(names)
+        if plugin.tables
+        for host_id, crawl_id, key in pages
+    ]
+    return rows.write(settling.tx, found, strangers(names)) if found else []
+
+
+WITHDRAWN = SettleStep(name="plugin_rows_withdrawn", rank=199, write=_withdraw)
 ROWS: SettlePart[PageRows] = SettlePart(
     name="plugin_rows",
     rank=200,  # after all of ours: what a plugin waits for, nobody's row waits behind it
@@ -26,7 +46,7 @@ ROWS: SettlePart[PageRows] = SettlePart(
 
 @answers
 def steps() -> Sequence[SettleStep]:
-    return [ROWS]
+    return [WITHDRAWN, ROWS]
 
 
 @answers
@@ -47,4 +67,4 @@ def page_read(visit: Visit, read: PageRead) -> None:
 
 @answers
 def settled(batches: Sequence[Batch], settling: Settling) -> None:
-    rows.tell(settling.brought.get(ROWS, ()))
+    rows.tell([*settling.brought.get(WITHDRAWN, ()), *settling.brought.get(ROWS, ())])

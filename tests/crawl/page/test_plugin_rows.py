@@ -10,13 +10,13 @@ import structlog
 from sqlalchemy import Engine
 
 from app import plugins
-from app.admin import deletion, plugin_list
+from app.admin import crawls, deletion, plugin_list
 from app.crawl.state.worker import Worker
 from app.errors import InputError
 from app.features.tables import rows
 from app.store import db
 from tests.crawl.loop import run, start
-from tests.crawl.web import Answer, Site, Web, html
+from tests.crawl.web import Answer, Hit, Site, Web, html
 from tests.store.rows import one, sql, url
 
 TYPE = "application/x-lines"
@@ -134,6 +134,26 @@ def test_a_page_that_is_read_anew_has_the_rows_of_now_and_one_that_must_not_be_k
             row = rows.PageRows(plugin=made, tables=tables, **page)  # type: ignore[typeddict-item]  # of its columns
             assert rows.write(tx, [row], found) == []
         assert said(worker.engine) == left
+
+
+@pytest.mark.parametrize("tag", ["noarchive", "noindex"])
+def test_a_304_that_withdraws_a_page_withdraws_its_rows(
+    make: Callable[..., Worker], web: Web, made: str, tag: str
+) -> None:
+    worker, site = make(plugins=made), web.site()
+
+    def page(hit: Hit) -> Answer:
+        if hit.headers["If-None-Match"] == '"1"':
+            return Answer(status=304, headers={"ETag": '"1"', "X-Robots-Tag": tag})
+        return Answer(body=b"one two", headers={"Content-Type": TYPE, "ETag": '"1"'})
+
+    site.pages |= {"/": page, "/other": html("/")}
+    start(worker, site.url(), site.url("/other"))
+    run(worker)
+    assert said(worker.engine) == ["one", "two"]
+    crawls.go_round(worker.engine, "c")
+    run(worker)
+    assert said(worker.engine) == []
 
 
 def test_values_that_are_refused_cost_the_rows_of_their_page(make: Callable[..., Worker], web: Web, made: str) -> None:
