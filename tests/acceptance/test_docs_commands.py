@@ -87,9 +87,7 @@ BEFORE = {
     "docs/commands.md": ["export TIPTOE_CONTACT=you@example.org", *KEPT_FRESH],
     "docs/concepts.md": ["export TIPTOE_CONTACT=you@example.org"],
     "docs/operating.md": [*KEPT_FRESH, "tiptoe up"],
-    "docs/focus.md": [
-        "tiptoe seed add docs https://example.org/calendar/2026/"
-    ],  # what it lets through
+    "docs/focus.md": ["tiptoe seed add docs https://example.org/calendar/2026/"],  # what it lets through
     "docs/plugins.md": ["cd tiptoe"],
     "docs/tutorial-changes.md": ["tiptoe crawl https://example.org/ --name docs --contact you@example.org"],
 }
