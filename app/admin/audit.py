@@ -185,7 +185,7 @@ def _rules(settings: Settings, book: RobotsBook, copy: Copy, moment: datetime) -
 
 
 def _verdict(rules: Robots, target: str, work: Work) -> RobotsVerdict:
-    """What the rules say of a target; TOO_COSTLY also where judging it fails by a bug: nobody knows."""
+    """Judge a target; TOO_COSTLY also where that fails by a bug: nobody knows."""
     try:
         return rules.verdict_of(target, work)
     except Exception as error:
