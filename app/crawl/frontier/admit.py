@@ -6,7 +6,7 @@ Repeats are cheap: a visit keeps the joins of a directory, a process the keys th
 of very many links is judged under the lease: it is looked at every LOOK_LINKS.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from hashlib import sha256
 from types import MappingProxyType
@@ -57,7 +57,7 @@ def links(
     finder: Finder,
     due: LinkingPage,
     base: str,
-    found: Iterable[Link],
+    found: Collection[Link],
     *,
     encoding: str = "utf-8",
     nofollow: bool = False,
@@ -97,15 +97,16 @@ def links(
     return candidates(finder, due.crawl_id, targets.values(), place, hints=anchors)
 
 
-def _held(finder: Finder, found: Iterable[_Each]) -> Iterator[_Each]:
-    """Each of them; whenever the work on many is done, the lease is seen to outlast as many more."""
-    left = LOOK_LINKS
-    for each in found:
+def _held(finder: Finder, found: Collection[_Each]) -> Iterable[_Each]:
+    """Each of them; of many, whenever LOOK_LINKS are done, the lease is seen to outlast as many more."""
+    return found if len(found) < LOOK_LINKS else _looking(finder, found)
+
+
+def _looking(finder: Finder, found: Collection[_Each]) -> Iterator[_Each]:
+    for number, each in enumerate(found, 1):
         yield each
-        left -= 1
-        if not left:
+        if number % LOOK_LINKS == 0:
             finder.hold(LOOK_LINKS)
-            left = LOOK_LINKS
 
 
 def join(canon: Canon, joined: Joined, base: str, href: str, *, encoding: str = "utf-8") -> Url | Refusal:
@@ -116,7 +117,7 @@ def join(canon: Canon, joined: Joined, base: str, href: str, *, encoding: str = 
 def candidates(
     finder: Finder,
     crawl_id: int,
-    targets: Iterable[Url],
+    targets: Collection[Url],
     place: FoundAt,
     *,
     hints: Mapping[bytes, str | datetime] = NO_HINTS,
@@ -253,7 +254,7 @@ def _directory(base: str) -> str:
     return base[: base.rindex("/") + 1] if base.count("/") > 2 else base + "/"
 
 
-def _suppress_unseen(finder: Finder, due: LinkingPage, urls: Iterable[Url]) -> None:
+def _suppress_unseen(finder: Finder, due: LinkingPage, urls: Collection[Url]) -> None:
     """With the scope's reason where that refuses them anyway; those in the frontier were seen elsewhere."""
     known, scope = finder.worker.known, finder.picked.scopes[due.crawl_id]
     for url in _held(finder, urls):
