@@ -5,7 +5,7 @@ Made under a lock: a worker's threads request them all at once, and `lru_cache` 
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from sqlalchemy import Engine
 from app import plugins
 from app.celery import RENDER
 from app.config import current
+from app.crawl.state.lease import Lease
 from app.crawl.state.setup import VISITS_PER_THREAD, make_engine, make_sender, make_worker
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
@@ -61,6 +62,11 @@ def engine() -> Engine:
 def worker() -> Worker:
     with _making:
         return _worker()
+
+
+def leases() -> Mapping[int, Lease]:
+    """The leases of the visits in hand, by host; none before the first visit."""
+    return _worker().leases if _worker.cache_info().currsize else {}
 
 
 @lru_cache(maxsize=1)

@@ -16,7 +16,7 @@ import faulthandler
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +27,7 @@ from sqlalchemy import Engine
 
 from app.celery import app
 from app.config import Settings, current
+from app.crawl.state.lease import Lease
 from app.errors import ServiceError
 from app.store import db, hosts, offers
 from app.words import counted
@@ -37,6 +38,7 @@ MISSES = 3
 EXIT_CODE = 70  # sysexits.h: EX_SOFTWARE
 GRACE_S = 10.0
 LOOK_S = 0.1
+_NO_LEASES: Mapping[int, Lease] = {}
 STDERR = 2  # Celery puts an object without a descriptor in place of sys.stderr
 
 
@@ -66,11 +68,19 @@ def visiting(host_id: int) -> Iterator[None]:
         progress.moved = time.monotonic()
 
 
-def hung_visit(state: WorkerProgress, settings: Settings, now: float) -> int | None:
+def hung_visit(
+    state: WorkerProgress, settings: Settings, now: float, leases: Mapping[int, Lease] = _NO_LEASES
+) -> int | None:
     """The host of a visit that is older than any visit can be: work, one last request, settle, and the end of its
-    lease."""
+    lease. What extends its lease meanwhile is no hung visit, but a long list on a busy machine.
+    """
     longest_s = settings.visit_max_s + settings.request_deadline_s + settings.lease_s + GRACE_S
-    return next((host_id for host_id, started in list(state.visits.values()) if now - started > longest_s), None)
+    for host_id, started in list(state.visits.values()):
+        if now - started > longest_s:
+            lease = leases.get(host_id)
+            if lease is None or lease.now() - (lease.ends - settings.lease_s) > longest_s:
+                return host_id
+    return None
 
 
 def stalled_queues(engine: Engine, queues: Sequence[str], state: WorkerProgress, settings: Settings, now: float) -> int:
@@ -89,14 +99,19 @@ def stalled_queues(engine: Engine, queues: Sequence[str], state: WorkerProgress,
 
 
 def why_end(
-    engine: Engine, queues: Sequence[str], state: WorkerProgress, settings: Settings, broker: Callable[[], bool]
+    engine: Engine,
+    queues: Sequence[str],
+    state: WorkerProgress,
+    settings: Settings,
+    broker: Callable[[], bool],
+    leases: Callable[[], Mapping[int, Lease]] = dict,
 ) -> str | None:
     """The reason why this worker must end, None to keep running.
 
     The time allowed for progress begins when the broker is back: there can be none before, and reconnecting takes some.
     """
     now = time.monotonic()
-    host_id = hung_visit(state, settings, now)
+    host_id = hung_visit(state, settings, now, leases())
     if host_id is not None:
         return f"the visit to host {host_id} has outlived its lease"
     if now - state.moved >= settings.stall_s / 2 and not broker():
@@ -162,7 +177,7 @@ def _watch_worker(sender: Any, **_: object) -> None:
     settings = current()
     queues = [queue.name for queue in sender.task_consumer.queues]
     progress.moved = time.monotonic()
-    _start(lambda: why_end(process.engine(), queues, progress, settings, broker_answers), settings)
+    _start(lambda: why_end(process.engine(), queues, progress, settings, broker_answers, process.leases), settings)
 
 
 @signals.worker_shutting_down.connect

@@ -27,12 +27,14 @@ from itertools import groupby
 from math import ceil
 from typing import Any, NamedTuple
 
+import structlog
 from sqlalchemy import Connection, Engine
 
 from app.admin.crawls import find
 from app.admin.hosts import known
 from app.config import Settings
 from app.crawl.state.robots_book import RobotsBook
+from app.errors import is_ours, one_line
 from app.model import RequestKind
 from app.policy import backoff
 from app.policy.robots import FRESH_AT_LEAST_S, Robots, RobotsVerdict, Work, in_force_rules
@@ -42,6 +44,7 @@ from app.store.fetches import Asked
 from app.store.robots import Copy
 from app.words import counted
 
+_log = structlog.get_logger()
 AT_ONCE = 10_000  # rows read from the server
 _EXACT = timedelta(milliseconds=1)  # docs/politeness.md, "Proof"
 _LONGEST = timedelta(minutes=10)  # that a request can last
@@ -76,22 +79,27 @@ class _Place(NamedTuple):
 
 @dataclass(slots=True)
 class _Timeline:
-    """The rules of an origin's robots.txt over time, in order of the moment since which each held."""
+    """The rules of an origin's robots.txt over time, in order of the moment since which each held.
+
+    rules: None: of a file that we cannot read, by a bug; requests under it stay unjudged
+    """
 
     since: list[datetime] = field(default_factory=list)
-    rules: list[Robots] = field(default_factory=list)
+    rules: list[Robots | None] = field(default_factory=list)
 
     def at(self, moment: datetime) -> Robots | None:
         index = bisect_right(self.since, moment + _EXACT)
         return self.rules[index - 1] if index else None
 
 
-def judge(tx: Connection, settings: Settings, host_ids: Sequence[int] | None) -> dict[int, Judged]:
+def judge(
+    tx: Connection, settings: Settings, host_ids: Sequence[int] | None, *, book: RobotsBook | None = None
+) -> dict[int, Judged]:
     """Judge the requests to these hosts, or to all: {host id: counts}.
 
     Reads the log host by host: memory is constant.
     """
-    book = RobotsBook(settings.product_token)
+    book = book or RobotsBook(settings.product_token)
     begins = fetches.begins(tx)
     rows = fetches.asked(tx, host_ids, at_once=AT_ONCE)
     most = hourly(settings)
@@ -137,7 +145,7 @@ def _judge(
                 before.append(row.started_at)
         elif place in asked_first and row.started_at >= asked_first[place]:
             rules = timelines[place].at(row.started_at) if place in timelines else None
-            verdict = RobotsVerdict.TOO_COSTLY if rules is None else rules.verdict_of(target, work)
+            verdict = RobotsVerdict.TOO_COSTLY if rules is None else _verdict(rules, target, work)
             found.unjudged += verdict is RobotsVerdict.TOO_COSTLY
             found.disallowed += verdict is RobotsVerdict.DISALLOWED
     return found
@@ -165,9 +173,26 @@ def _phases(settings: Settings, copy: Copy) -> list[datetime]:
     return [copy.since, *sorted(end for end in ends if end > copy.since)]
 
 
-def _rules(settings: Settings, book: RobotsBook, copy: Copy, moment: datetime) -> Robots:
-    """The rules in force at that moment."""
-    return in_force_rules(copy.standing(moment), settings, lambda: book.parsed(copy.body or b""))[1]
+def _rules(settings: Settings, book: RobotsBook, copy: Copy, moment: datetime) -> Robots | None:
+    """The rules in force at that moment; None: reading them fails by a bug."""
+    try:
+        return in_force_rules(copy.standing(moment), settings, lambda: book.parsed(copy.body or b""))[1]
+    except Exception as error:
+        if is_ours(error):
+            raise
+        _log.warning("robots.crashed", origin=f"{copy.scheme}, port {copy.port}", error=one_line(repr(error)))
+        return None
+
+
+def _verdict(rules: Robots, target: str, work: Work) -> RobotsVerdict:
+    """Judge a target; TOO_COSTLY also where that fails by a bug: nobody knows."""
+    try:
+        return rules.verdict_of(target, work)
+    except Exception as error:
+        if is_ours(error):
+            raise
+        _log.warning("robots.crashed", target=target, error=one_line(repr(error)))
+        return RobotsVerdict.TOO_COSTLY
 
 
 def _split(url: str) -> tuple[_Place, str]:

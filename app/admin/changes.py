@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 from app.admin.captures import CAPTURES_MOST, reading, text_by
 from app.admin.crawls import find as find_crawl
 from app.config import Settings
-from app.errors import ArchiveMissing, InputError, SegmentElsewhere
+from app.errors import ArchiveMissing, InputError, SegmentElsewhere, TookTooLong
 from app.features.archive.read import Archive
 from app.model import Capture
 from app.policy import text_diff
@@ -25,10 +25,12 @@ from app.policy.text_diff import PassageChange
 from app.runtime.reader_pool import Readers
 from app.store import captures, db, page_list, server
 from app.store.crawls import Crawl
+from app.store.deadline import within
 from app.store.page_list import PageTimes
 
 AT_ONCE: Final = 1_000
 USUAL: Final = "7d"
+COMPARED_S: Final = 60.0  # of a page, which a site wrote
 
 
 class PageChangeKind(StrEnum):
@@ -64,22 +66,34 @@ class Changes(NamedTuple):
 
 
 def changes(
-    engine: Engine, settings: Settings, name: str, *, since: datetime | str = USUAL, passages: bool = False
+    engine: Engine,
+    settings: Settings,
+    name: str,
+    *,
+    since: datetime | str = USUAL,
+    passages: bool = False,
+    compared_s: float = COMPARED_S,
 ) -> Changes:
-    """Find what is new, changed and gone since then, in bounded memory.   since: a text is read by `app.policy.moment`
+    """Find what is new, changed and gone since then, in bounded memory. Raises InputError.
 
-    Raises InputError.
+    since       a text is read by `app.policy.moment`
+    compared_s  that a page's passages may take; one that takes longer is listed without, and says so
     """
     crawl = find_crawl(engine, name)
     with db.transaction(engine) as tx:
         begins = moment(since, server.now(tx), option="--since") if isinstance(since, str) else since
-    return Changes(crawl.name, begins, _found(engine, settings, crawl, begins, passages))
+    return Changes(crawl.name, begins, _found(engine, settings, crawl, begins, compared_s if passages else None))
 
 
-def _found(engine: Engine, settings: Settings, crawl: Crawl, since: datetime, passages: bool) -> Iterator[PageChange]:
+def _found(
+    engine: Engine, settings: Settings, crawl: Crawl, since: datetime, compared_s: float | None
+) -> Iterator[PageChange]:
+    """The changes.   compared_s: as in `changes`; None: passages are not asked for"""
     after = (0, b"")
-    with reading(settings) if passages else nullcontext() as readers:
-        compared = _PassageReader(engine, settings, crawl, since, readers) if readers is not None else None
+    with reading(settings) if compared_s is not None else nullcontext() as readers:
+        compared = None
+        if readers is not None and compared_s is not None:
+            compared = _PassageReader(engine, settings, crawl, since, readers, compared_s)
         while True:
             with db.transaction(engine) as tx:
                 pages = page_list.changes(tx, crawl_id=crawl.id, after=after, since=since, n=AT_ONCE)
@@ -114,9 +128,18 @@ class _PassageReader(NamedTuple):
     crawl: Crawl
     since: datetime
     readers: Readers
+    compared_s: float
 
     def with_passages(self, page: PageTimes, change: PageChange) -> PageChange:
         """The change with its passages, or with why there are none."""
+        remedy = f"try it alone: tiptoe page diff {page.url}"
+        try:
+            with within(self.compared_s, what="comparing its texts", remedy=remedy):
+                return self._with_passages(page, change)
+        except TookTooLong as error:
+            return change._replace(why_not=str(error))
+
+    def _with_passages(self, page: PageTimes, change: PageChange) -> PageChange:
         with db.transaction(self.engine) as tx:
             known = captures.of_url(
                 tx, host_id=page.host_id, crawl_id=self.crawl.id, key=bytes(page.key), n=CAPTURES_MOST

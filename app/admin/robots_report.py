@@ -1,6 +1,6 @@
 """Judges a URL by a stored copy of robots.txt: what a visit's gate would decide now, and why. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import assert_never
@@ -12,21 +12,23 @@ from app.admin.waiting import when
 from app.config import Settings
 from app.crawl.page.failures import most_in_a_row
 from app.crawl.state.canon import make_canon
-from app.errors import InputError
+from app.errors import InputError, is_ours, one_line
 from app.model import Refusal, Url
 from app.policy import robots, tdm
-from app.policy.robots import Availability, InForce
+from app.policy.robots import Availability, InForce, Robots
 from app.policy.tdm_robots import NO_SIGNALS, RobotsSignals
 from app.store import db, parameters
 from app.store.robots import Stored
 from app.words import counted
+
+_DETAIL_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruling:
     """The decision of robots.txt about a URL.
 
-    allowed       None: the origin's file was never fetched
+    allowed       None: the origin's file was never fetched, or reading it fails by a bug (`detail`)
     availability  available; unavailable: there is none, all is allowed; unreachable: `phase` holds
     phase         what is in force (rules, copy, allow_all, disallow_all);   phase_until: unless the file is fetched
                   before
@@ -70,6 +72,8 @@ class Ruling:
 
     def sentence(self) -> str:
         """The decision and its reason, for a person."""
+        if self.allowed is None and self.detail is not None:
+            return f"not known: {self.origin}/robots.txt: {self.detail}; report it to Tiptoe's makers, with the file"
         if self.allowed is None:
             return f"not known: {self.origin}/robots.txt was not fetched yet; a visit does that before anything else"
         word = "allowed" if self.allowed else "refused"
@@ -148,11 +152,22 @@ def canonical(settings: Settings, text: str, *, engine: Engine | None = None) ->
     return url
 
 
-def ruling(stored: Sequence[Stored], url: Url, settings: Settings) -> Ruling:
-    """Judge a URL. Pure.   stored: the files of its host's origins"""
+def ruling(
+    stored: Sequence[Stored], url: Url, settings: Settings, *, parse: Callable[[bytes, str], Robots] = robots.parse
+) -> Ruling:
+    """Judge a URL. Pure. A file that we cannot read, by a bug, decides nothing: its ruling says why.
+
+    stored: the files of its host's origins
+    """
     for row in stored:
         if (row.scheme, row.port) == (url.origin.scheme, url.origin.port):
-            return _by(row, url, settings)
+            try:
+                return _by(row, url, settings, parse)
+            except Exception as error:
+                if is_ours(error):
+                    raise
+                why = one_line(f"reading it raised {type(error).__name__}: {error}")[:_DETAIL_CHARS]
+                return Ruling(url=url.text, origin=str(url.origin), allowed=None, detail=why, now=row.now)
     return Ruling(url=url.text, origin=str(url.origin), allowed=None)
 
 
@@ -163,10 +178,8 @@ def opt_out(row: Stored, target: str, settings: Settings) -> str | None:
     return tdm.text([*file.of(target), *tdm.of_tdmrep(row.tdmrep or b"", target)])
 
 
-def _by(row: Stored, url: Url, settings: Settings) -> Ruling:
-    phase, rules = robots.in_force_rules(
-        row.standing, settings, lambda: robots.parse(row.body or b"", settings.product_token)
-    )
+def _by(row: Stored, url: Url, settings: Settings, parse: Callable[[bytes, str], Robots]) -> Ruling:
+    phase, rules = robots.in_force_rules(row.standing, settings, lambda: parse(row.body or b"", settings.product_token))
     decision = rules.judge(url)
     by_the_file = phase in {InForce.RULES, InForce.COPY}
     away_s = rules.visit_time.until_start_s(row.now) if rules.visit_time else 0.0

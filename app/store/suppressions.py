@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, NotRequired, TypedDict
 
@@ -49,6 +50,7 @@ def outside_key(host: str, visited: str) -> bytes:
     return _of_host(host) + _of_host(visited)
 
 
+@lru_cache(maxsize=4_096)  # every page of a site links to the same few
 def _of_host(host: str) -> bytes:
     return sha256(f"{host}/*".encode()).digest()[:HALF_BYTES]
 

@@ -9,8 +9,11 @@ import pytest
 from sqlalchemy import Engine, event
 
 from app.admin import audit, crawls, hosts
+from app.crawl.state.robots_book import RobotsBook
 from app.crawl.state.worker import Worker
 from app.errors import InputError
+from app.policy.robots import Robots
+from app.store import db
 from tests.crawl.loop import go, run, start
 from tests.crawl.planted import LASTS_S, Log, audited, wrong
 from tests.crawl.web import Answer, Site, Web, html, redirect
@@ -41,6 +44,23 @@ def test_a_polite_crawl_has_no_violation(make: Callable[..., Worker], site: Site
     assert (host.host, host.unjudged, host.largest_concurrency) == (site.host, 0, 1)
     assert host.smallest_gap_s is not None
     assert 0.05 <= host.smallest_gap_s <= min(site.gaps()) + 0.001
+
+
+class FaultyBook(RobotsBook):
+    """Reads no file: a bug of ours."""
+
+    def parsed(self, body: bytes) -> Robots:
+        raise KeyError("of a bug")
+
+
+def test_a_file_that_cannot_be_read_leaves_its_requests_unjudged(worker: Worker, site: Site) -> None:
+    start(worker, site.url())
+    run(worker)
+    with db.transaction(worker.engine) as tx:
+        (whole,) = audit.judge(tx, worker.settings, None).values()
+        (found,) = audit.judge(tx, worker.settings, None, book=FaultyBook("t")).values()
+    assert (whole.unjudged, whole.disallowed) == (0, 0)
+    assert (found.unjudged, found.disallowed) == (2, 0)
 
 
 def test_hosts_that_share_an_address_are_audited_together(make: Callable[..., Worker], web: Web) -> None:

@@ -9,10 +9,12 @@ from datetime import UTC, timedelta
 import pytest
 
 from app.admin import audit, robots_check
-from app.admin.robots_report import Ruling
+from app.admin.robots_report import Ruling, canonical, ruling
 from app.crawl.state.worker import Worker
 from app.errors import InputError, LeaseLost
 from app.model import Reply, Request, Unsent
+from app.policy.robots import Robots
+from app.store import db, robots
 from tests.crawl.loop import go, start
 from tests.crawl.web import Answer, Site, Web, html, redirect
 from tests.store.rows import one, sql
@@ -281,6 +283,22 @@ def test_an_answer_that_outlived_its_lease_is_logged_and_not_kept(worker: Worker
     assert sql(worker.engine, "SELECT FROM robots") == []
     assert sql(worker.engine, "SELECT fenced FROM fetches") == [{"fenced": True}]
     assert one(worker.engine, "SELECT ending FROM visits") == "fenced"
+
+
+def test_a_file_that_cannot_be_read_is_told_in_one_line(worker: Worker, site: Site) -> None:
+    def parse(body: bytes, token: str) -> Robots:
+        raise KeyError("of a bug\n")
+
+    ask(worker, site.url())
+    url = canonical(worker.settings, site.url("/a"))
+    with db.transaction(worker.engine) as tx:
+        (stored,) = robots.of_host(tx, one(worker.engine, "SELECT id FROM hosts"))
+    found = ruling([stored], url, worker.settings, parse=parse)
+    assert found.allowed is None
+    assert found.sentence() == (
+        f"not known: {url.origin}/robots.txt: reading it raised KeyError: 'of a bug\\n';"
+        " report it to Tiptoe's makers, with the file"
+    )
 
 
 def test_what_is_no_url(worker: Worker) -> None:

@@ -7,10 +7,11 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
 import tiptoe as face
 from app.admin import crawls
+from app.admin.changes import changes
 from app.crawl.state.setup import make_sender, make_worker
 from app.store import crawls as crawl_rows
 from app.store import db
@@ -142,6 +143,19 @@ def test_why_there_are_no_passages(
     (changed,) = [each for each in map(json.loads, ran.out.splitlines()) if each["change"] == "changed"]
     assert (ran.code, changed["passages"]) == (0, None)
     assert changed["why_not"]
+
+
+def test_a_page_that_takes_too_long_is_listed_without_passages(engine: Engine, database_url: str, twice: Twice) -> None:
+    settings = loop.make_settings(database_url, home=twice.home)
+    with db.transaction(engine) as other:
+        other.execute(text("LOCK TABLE captures IN ACCESS EXCLUSIVE MODE"))
+        found = list(changes(engine, settings, "docs", passages=True, compared_s=0.2).found)
+    (changed,) = [each for each in found if each.change == "changed"]
+    assert changed.passages is None
+    assert changed.why_not == (
+        f"comparing its texts: took longer than 0.2 s, and was stopped; try it alone: tiptoe page diff {changed.url}"
+    )
+    assert {str(each.change) for each in found} >= {"new", "changed"}, "the others are listed"
 
 
 def test_nothing_happened(tiptoe: Tiptoe, twice: Twice) -> None:

@@ -192,8 +192,7 @@ def cpu_s(pid: int) -> float:
 def test_ft24_a_million_links(make_rig: MakeRig) -> None:
     """three pages of a million links: as many are stored of each as the cap says, within 5 s, and the other hosts keep
     their rate."""
-    lease_s = 60.0  # as it is by default: to take 20,000 links in takes 2 s of a processor, which others share
-    rig = make_rig(hosts=6, pages=quick_or_long(30, 120), slots=8, lease_s=lease_s)
+    rig = make_rig(hosts=6, pages=quick_or_long(30, 120), slots=8)
     origin = rig.also(HostileOrigin())
     rig.seed()
     rig.until_share(0.1)

@@ -6,11 +6,15 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import Engine
 
 from app.config import Settings
+from app.crawl.state.lease import Lease
 from app.crawl.state.setup import make_engine
 from app.store import db, hosts
 from tests.crawl.loop import make_settings
@@ -124,6 +128,28 @@ def test_a_visit_that_outlives_every_lease_ends_its_process(engine: Engine, sett
     hung = WorkerProgress(visits={1: (6, now), 2: (7, now - longest_s - 1)})
     assert hung_visit(hung, settings, now) == 7
     assert why_end(engine, QUEUES, hung, settings, lambda: True) == "the visit to host 7 has outlived its lease"
+
+
+def test_a_visit_that_extends_its_lease_is_not_hung(settings: Settings) -> None:
+    """Twenty thousand links, on a busy machine: it looks at its lease all the while."""
+    longest_s = settings.visit_max_s + settings.request_deadline_s + settings.lease_s + watchdog.GRACE_S
+    now = time.monotonic()
+    state = WorkerProgress(visits={1: (7, now - 2 * longest_s)})
+    extended = Lease(
+        host_id=7,
+        host="h.test",
+        visit_id=1,
+        token=uuid4(),
+        taken_at=datetime.now(UTC),
+        anchor=0.0,
+        lineage=None,
+        ends=1_000.0,
+        monotonic=lambda: 1_000.0,
+    )
+    assert hung_visit(state, settings, now, {7: extended}) is None
+    stuck = replace(extended, monotonic=lambda: 1_000.0 - settings.lease_s + longest_s + 1)
+    assert hung_visit(state, settings, now, {7: stuck}) == 7
+    assert hung_visit(state, settings, now, {8: extended}) == 7
 
 
 def test_visiting_is_progress_and_forgotten_when_it_ends_even_by_an_error() -> None:

@@ -2,14 +2,15 @@
 
 canonical form ▶ scope ▶ known already? ▶ robots.txt of its origin, if anybody has it ▶ candidate, queued or refused
 
-Repeats are cheap: a visit keeps the joins of a directory, a process the keys that it knows to be committed.
+Repeats are cheap: a visit keeps the joins of a directory, a process the keys that it knows to be committed. A document
+of very many links is judged under the lease: it is looked at every LOOK_LINKS.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Protocol, assert_never
+from typing import Protocol, TypeVar, assert_never
 
 import structlog
 
@@ -20,7 +21,7 @@ from app.crawl.state.finder import Finder
 from app.crawl.state.focus import ENDING_TRIES
 from app.crawl.state.picked import Picked
 from app.crawl.state.seen import KnownKeys
-from app.crawl.state.visit import Visit
+from app.crawl.state.visit import LOOK_LINKS, Visit
 from app.model import Link, Refusal, RequestKind, Url
 from app.policy.candidate import Candidate, in_front
 from app.policy.focus.relevance import per_link
@@ -36,6 +37,7 @@ _SILENT = {Refusal.SCHEME}  # mailto: of no interest to anybody, and many
 MOST_JOINS = 20_000
 LONGEST_JOIN = 500  # characters of an href that is kept
 _PAGE = RequestKind.PAGE
+_Each = TypeVar("_Each")
 NO_HINTS: Mapping[bytes, str | datetime] = MappingProxyType({})
 Joined = dict[tuple[str, str], Url | Refusal]  # as app.crawl.state.picked keeps them
 
@@ -55,7 +57,7 @@ def links(
     finder: Finder,
     due: LinkingPage,
     base: str,
-    found: Iterable[Link],
+    found: Collection[Link],
     *,
     encoding: str = "utf-8",
     nofollow: bool = False,
@@ -73,7 +75,7 @@ def links(
     targets: dict[bytes, Url] = {}
     unseen: dict[bytes, Url] = {}
     anchors: dict[bytes, str | datetime] = {}
-    for link in found:
+    for link in _held(finder, found):
         href = link.href
         url = joined.get((directory, href))  # most were joined before, as they are written
         if url is None or not href.isascii():
@@ -95,6 +97,18 @@ def links(
     return candidates(finder, due.crawl_id, targets.values(), place, hints=anchors)
 
 
+def _held(finder: Finder, found: Collection[_Each]) -> Iterable[_Each]:
+    """Each of them; of many, whenever LOOK_LINKS are done, the lease is seen to outlast as many more."""
+    return found if len(found) < LOOK_LINKS else _looking(finder, found)
+
+
+def _looking(finder: Finder, found: Collection[_Each]) -> Iterator[_Each]:
+    for number, each in enumerate(found, 1):
+        yield each
+        if number % LOOK_LINKS == 0:
+            finder.hold(LOOK_LINKS)
+
+
 def join(canon: Canon, joined: Joined, base: str, href: str, *, encoding: str = "utf-8") -> Url | Refusal:
     """A link of a document whose base URL is `base`.   joined: what was joined before"""
     return _join(canon, joined, base, _directory(base), in_encoding(href, encoding))
@@ -103,7 +117,7 @@ def join(canon: Canon, joined: Joined, base: str, href: str, *, encoding: str = 
 def candidates(
     finder: Finder,
     crawl_id: int,
-    targets: Iterable[Url],
+    targets: Collection[Url],
     place: FoundAt,
     *,
     hints: Mapping[bytes, str | datetime] = NO_HINTS,
@@ -116,7 +130,7 @@ def candidates(
     hears = place.relevance is not None and bool(finder.picked.focus[crawl_id].profile.topics)
     named = None if hears or place.relevance is None or finder.picked.focus[crawl_id].refuses else batch.found.named
     found: list[Candidate] = []
-    for url in targets:
+    for url in _held(finder, targets):
         key, form = url.key, url.form
         stands = known.has(crawl_id, key)
         is_named = (
@@ -240,10 +254,10 @@ def _directory(base: str) -> str:
     return base[: base.rindex("/") + 1] if base.count("/") > 2 else base + "/"
 
 
-def _suppress_unseen(finder: Finder, due: LinkingPage, urls: Iterable[Url]) -> None:
+def _suppress_unseen(finder: Finder, due: LinkingPage, urls: Collection[Url]) -> None:
     """With the scope's reason where that refuses them anyway; those in the frontier were seen elsewhere."""
     known, scope = finder.worker.known, finder.picked.scopes[due.crawl_id]
-    for url in urls:
+    for url in _held(finder, urls):
         refusal = judge(scope, url, due.depth + 1) or Refusal.HIDDEN
         if file_ending(url.target) is not None or known.has(due.crawl_id, url.key):
             continue

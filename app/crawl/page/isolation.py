@@ -19,11 +19,10 @@ import structlog
 from app import plugins
 from app.config import Settings
 from app.crawl.page.attempt import Attempt, Conclusion, conclude
-from app.crawl.request import slots
 from app.crawl.state.batch import Batch, most_in_hand
 from app.crawl.state.lease import LEASE_MARGIN_S, Lease
 from app.crawl.state.picked import Picked
-from app.crawl.state.visit import Visit
+from app.crawl.state.visit import Visit, outlast
 from app.crawl.state.worker import Worker
 from app.errors import LeaseLost, ServiceError, is_ours, one_line
 from app.model import Cause, Header, Outcome, Page, RequestKind, VisitEnding
@@ -142,7 +141,7 @@ def may_wait_for_room(worker: Worker, lease: Lease, until: float) -> bool:
     False: it has waited until that monotonic second, Postgres is away, or the lease is lost: its settle finds that.
     """
     try:
-        slots.outlast(worker, lease, 2 * LOOK_S)
+        outlast(worker, lease, 2 * LOOK_S)
     except LeaseLost:
         return False
     except ServiceError as error:
@@ -266,7 +265,7 @@ def _within_s(worker: Worker, lease: Lease) -> float | None:
     None: Postgres is away. The answer is counted already, and has to come to an end that takes it back: it is unread.
     """
     try:
-        slots.outlast(worker, lease, worker.readers.patience_s)
+        outlast(worker, lease, worker.readers.patience_s)
     except ServiceError as error:
         _log.warning("page.unread", host=lease.host, error=str(error))
         return None

@@ -11,7 +11,7 @@ from app.crawl.page import isolation, preferences, recrawls, sitemaps
 from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.page.page_read import PageRead
 from app.crawl.page.preferences import Wishes
-from app.crawl.state.batch import Batch, most_links
+from app.crawl.state.batch import BYTES_PER_LINK, Batch, most_links
 from app.crawl.state.focus import CrawlFocus
 from app.crawl.state.part import SettlePart
 from app.crawl.state.visit import Visit
@@ -50,6 +50,7 @@ REVISIONS: SettlePart[Revision] = SettlePart(
 
 def page(visit: Visit, attempt: Attempt) -> VisitEnding | None:
     """Read the body of `attempt` into the batch. Returns how the visit ends, None to go on. Raises LeaseLost."""
+    visit.hold(len(attempt.reply.body) // BYTES_PER_LINK)
     document = isolation.page(visit.worker, visit.lease, attempt)
     if not isinstance(document, Page):
         return isolation.unread(visit.worker, visit.batch, visit.picked, attempt, document)

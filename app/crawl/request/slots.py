@@ -24,17 +24,16 @@ from sqlalchemy import Connection
 from app.config import Settings
 from app.crawl.request.line_gate import AT_CEILING, AT_GATE_S, CONNECT_AHEAD_S, LATE_SHARE, LEAD_S, trusted
 from app.crawl.state.host_rest import HostRest
-from app.crawl.state.lease import LEASE_MARGIN_S, Lease
+from app.crawl.state.lease import Lease
 from app.crawl.state.line import Line
 from app.crawl.state.shared_start import SharedStart
 from app.crawl.state.slot import Near, Slot
 from app.crawl.state.turn import Turn
-from app.crawl.state.visit import Visit
+from app.crawl.state.visit import Visit, outlast
 from app.crawl.state.worker import Worker
-from app.errors import LeaseLost
 from app.model import Rest, RestReason, Url
 from app.policy.host import registrable_domain
-from app.store import budgets, db, hosts
+from app.store import budgets, db
 from app.store.budgets import Budget, BudgetAnswer, StartTerms
 
 LONE_MARGIN_S = 0.1
@@ -157,17 +156,6 @@ def wait(visit: Visit, url: Url, longest_s: float, deadline_s: float) -> Slot | 
 def patience_s(settings: Settings, turn: Turn, start: SharedStart) -> float:
     """Seconds that the visit waits for its turn in its thread: a little, and at its start for an early offer."""
     return settings.linger_s + (settings.dispatch_tick_s if turn.requests == 0 else start.connect_s)
-
-
-def outlast(worker: Worker, lease: Lease, seconds: float) -> None:
-    """Extend the lease unless it outlasts them, with its margin. Raises LeaseLost.
-
-    After a step of a clock it may be another's by now, whatever we measured: Postgres is asked.
-    """
-    steps = worker.clock_tie.steps()
-    if lease.left_s() < seconds + LEASE_MARGIN_S or lease.steps != steps:
-        extend(worker, lease)
-        lease.steps = steps
 
 
 def return_later(visit: Visit, answer: BudgetAnswer, *, early_s: float = 0.0) -> None:
@@ -359,12 +347,3 @@ def _is_quiet(lease: Lease, turn: Turn, rest: HostRest) -> bool:
         return False
     rest.prolong(now + turn.quiet.until_end_s(at), Rest(RestReason.QUIET_HOURS))
     return True
-
-
-def extend(worker: Worker, lease: Lease) -> None:
-    """The lease begins anew. Raises LeaseLost."""
-    sent = lease.now()
-    with db.transaction(worker.engine) as tx:
-        if not hosts.extend(tx, host_id=lease.host_id, token=lease.token, lease_s=worker.settings.lease_s):
-            raise LeaseLost(lease.host)
-    lease.renew(sent, worker.settings.lease_s)

@@ -1,6 +1,6 @@
 """A visit's batch: the results that its next settle writes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -140,10 +140,8 @@ class Batch:
 
     def mark(self) -> "Mark":
         """How far the batch has come, for `back_to`."""
-        lengths = [len(held) for held in self._of_urls()]
-        return Mark(
-            self.found.links, self.tallies.left, lengths, {part: len(rows) for part, rows in self.parts.items()}
-        )
+        parts = {part: len(rows) for part, rows in self.parts.items()} if self.parts else {}
+        return Mark(self.found.links, self.tallies.left, tuple(map(len, self._of_urls())), parts)
 
     def back_to(self, mark: "Mark") -> None:
         """Take out what a URL has added since: lists and dictionaries grow at their ends alone. Its requests stay."""
@@ -182,7 +180,7 @@ class Mark(NamedTuple):
 
     links: int
     left: int
-    lengths: list[int]
+    lengths: Sequence[int]
     parts: Mapping[SettlePart[Any], int]
 
 

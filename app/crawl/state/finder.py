@@ -20,6 +20,7 @@ class Finder(Protocol):
     batch          where refusals are noted
     origins        whose robots.txt is at hand
     host, host_id  the visited host, whose rows nobody else writes
+    hold           see that the right to it outlasts the work on so many links more
     """
 
     @property
@@ -36,6 +37,7 @@ class Finder(Protocol):
     def host_id(self) -> int: ...
     def now(self) -> float: ...
     def database_now(self) -> datetime: ...
+    def hold(self, links: int) -> None: ...
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,3 +63,6 @@ class Outside:
 
     def database_now(self) -> datetime:
         return self.moment
+
+    def hold(self, links: int) -> None:
+        """Outside of any visit there is no lease."""

@@ -8,7 +8,7 @@ from uuid import UUID
 LEASE_MARGIN_S = 5.0
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, weakref_slot=True)
 class Lease:
     """A visit's lease of its host. Made by the take-up; settles, and requests that need it to last longer, extend it.
 

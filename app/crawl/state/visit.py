@@ -7,17 +7,25 @@ A lease counts from *sending* its query, a wait from *receiving* the answer.
 from dataclasses import dataclass, field
 from datetime import datetime
 
+import structlog
+
 from app.crawl.state.batch import Batch
 from app.crawl.state.host_rest import HostRest
-from app.crawl.state.lease import Lease
+from app.crawl.state.lease import LEASE_MARGIN_S, Lease
 from app.crawl.state.origins import HostOrigins
 from app.crawl.state.picked import Picked
 from app.crawl.state.shared_start import SharedStart
 from app.crawl.state.turn import Turn
 from app.crawl.state.worker import Worker
+from app.errors import LeaseLost, ServiceError
 from app.model import VisitEnding
 from app.policy.lifecycle_visit import VisitEvent, VisitState, visit_after
+from app.store import db, hosts
 from app.store.host_rows import HostPace
+
+_log = structlog.get_logger()
+LOOK_LINKS = 1_000  # are judged or written, and the lease is looked at
+LINK_S = 0.002  # that a link may take to be judged or written, on a machine that is as busy as twenty
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,3 +77,35 @@ class Visit:
 
     def database_now(self) -> datetime:
         return self.lease.database_time(self.now())
+
+    def hold(self, links: int) -> None:
+        """See that the lease outlasts the work on so many links, where they are many. Raises LeaseLost.
+
+        Where Postgres is away the work goes on: its settle finds that.
+        """
+        if links < LOOK_LINKS:
+            return
+        try:
+            outlast(self.worker, self.lease, links * LINK_S)
+        except ServiceError as error:
+            _log.warning("visit.not_extended", host=self.host, error=str(error))
+
+
+def outlast(worker: Worker, lease: Lease, seconds: float) -> None:
+    """Extend the lease unless it outlasts them, with its margin. Raises LeaseLost.
+
+    After a step of a clock it may be another's by now, whatever we measured: Postgres is asked.
+    """
+    steps = worker.clock_tie.steps()
+    if lease.left_s() < seconds + LEASE_MARGIN_S or lease.steps != steps:
+        extend(worker, lease)
+        lease.steps = steps
+
+
+def extend(worker: Worker, lease: Lease) -> None:
+    """The lease begins anew. Raises LeaseLost."""
+    sent = lease.now()
+    with db.transaction(worker.engine) as tx:
+        if not hosts.extend(tx, host_id=lease.host_id, token=lease.token, lease_s=worker.settings.lease_s):
+            raise LeaseLost(lease.host)
+    lease.renew(sent, worker.settings.lease_s)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+from weakref import WeakValueDictionary
 
 from sqlalchemy import Engine
 
@@ -19,6 +20,7 @@ from app.config import Settings
 from app.crawl.state.cap_estimates import FullHosts
 from app.crawl.state.ceiling import Ceiling
 from app.crawl.state.grants import Grants
+from app.crawl.state.lease import Lease
 from app.crawl.state.line import Lines
 from app.crawl.state.namings import Namings
 from app.crawl.state.robots_book import RobotsBook
@@ -60,6 +62,7 @@ class Worker:
     hooks       what the features answer to (app.plugins)
     counts      of what it settled, for its metrics
     credentialed  origins that the operator has credentials for
+    leases      of the visits in hand, by host
     lines       where requests of hosts that share budgets wait for their starts
     """
 
@@ -96,6 +99,7 @@ class Worker:
     hooks: Any = field(default_factory=plugins.hooks)
     credentialed: frozenset[Origin] = frozenset()
     counts: Counts = field(default_factory=Counts)
+    leases: WeakValueDictionary[int, Lease] = field(default_factory=WeakValueDictionary)
     lines: Lines = field(default_factory=lambda: Lines(monotonic))
     clock_tie: ClockTie = field(default_factory=lambda: ClockTie(monotonic))
     monotonic: Callable[[], float] = monotonic

@@ -6,6 +6,7 @@ commit.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -80,6 +81,8 @@ def together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]:
     for visit in visits:
         for crawl_id, folder in visit.batch.found.taken_in:
             db.repeat(partial(_take_in, worker, visit.lease, crawl_id, folder))
+    for visit in visits:
+        _hold(visit)
     act = partial(db.repeat, partial(_together, visits))
     try:
         return act()
@@ -91,6 +94,14 @@ def together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]:
     except Unwritable:
         unwritable.mend(visits[0], _refusal)
         return act()
+
+
+def _hold(visit: Visit) -> None:
+    """See that the lease outlasts the writing of very many links: meanwhile nobody can extend it. A lease that is lost
+    is found as its host is locked.
+    """
+    with suppress(LeaseLost):
+        visit.hold(visit.batch.found.links + len(visit.batch.found.admissions))
 
 
 def _take_in(worker: Worker, lease: Lease, crawl_id: int, folder: str) -> None:

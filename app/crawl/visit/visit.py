@@ -203,20 +203,21 @@ def take_up(worker: Worker, host_id: int, token: UUID, *, picks: bool = True) ->
 def _taken_up(worker: Worker, host_id: int, token: UUID, taken: TakenHost, sent: float, received: float) -> Visit:
     """A visit as it begins.   sent, received: monotonic seconds of the take-up"""
     taken.pace.isolate = min(taken.pace.isolate, isolation.longest(worker.settings, taken.pace.delay_s))
+    worker.leases[host_id] = lease = Lease(
+        host_id=host_id,
+        host=taken.name,
+        visit_id=taken.visit_id,
+        token=token,
+        taken_at=taken.now,
+        anchor=received,
+        lineage=taken.lineage,
+        ends=sent + worker.settings.lease_s,
+        monotonic=worker.monotonic,
+        steps=worker.clock_tie.steps(),
+    )
     return Visit(
         worker=worker,
-        lease=Lease(
-            host_id=host_id,
-            host=taken.name,
-            visit_id=taken.visit_id,
-            token=token,
-            taken_at=taken.now,
-            anchor=received,
-            lineage=taken.lineage,
-            ends=sent + worker.settings.lease_s,
-            monotonic=worker.monotonic,
-            steps=worker.clock_tie.steps(),
-        ),
+        lease=lease,
         turn=Turn(
             pace=taken.pace,
             ready_at=received + taken.wait_s,

@@ -17,8 +17,7 @@ import structlog
 
 from app.browser.values import Ask, Bounds, BrowserDeath, BrowserProblem, PlainResponse, Refused, Rendering
 from app.crawl.frontier import pick, worth
-from app.crawl.request import slots
-from app.crawl.state.visit import Visit
+from app.crawl.state.visit import Visit, outlast
 from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import CutOff, return_host, stay, take_up
 from app.errors import ArchiveStopped, is_ours, one_line
@@ -142,7 +141,7 @@ class RenderTurns:
             what = "has too many patterns to judge it by" if is_too_costly else "does not allow it any more"
             failed(visit, taken, f"robots.txt {what}")
         else:
-            slots.outlast(visit.worker, visit.lease, bounds.wall_s + limits.LEASE_REST_S)
+            outlast(visit.worker, visit.lease, bounds.wall_s + limits.LEASE_REST_S)
             unwanted = limits.unwanted(expected, bounds)
             keep.check(visit, due)
             entitled = url.origin if authorised else None

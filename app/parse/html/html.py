@@ -62,7 +62,7 @@ def read(
     root = tree.grow(markup)
     if root is None:
         return Page(charset=encoding)
-    hidden = text.hidden_roots(root)
+    hidden = text.hidden_roots(root, markup)
     survey = Survey(token=token.lower(), max_links=max_links, want_text=want_text, hidden=_within(hidden))
     survey.walk(root)
     is_cut = tree.is_cut(root)
@@ -91,8 +91,10 @@ def full_text(body: bytes, content_type: str | None) -> str:
     if media_type.is_text(essence):
         return charset.decode(body, content_type)[0][: text.MAX_TEXT_CHARS]
     markup = charset.to_utf8(body, content_type)[0]
-    root = tree.grow(_without_prefixes(markup) if essence == media_type.XHTML else markup)
-    return "" if root is None else text.main_text(root, text.hidden_roots(root), whole=True)
+    if essence == media_type.XHTML:
+        markup = _without_prefixes(markup)
+    root = tree.grow(markup)
+    return "" if root is None else text.main_text(root, text.hidden_roots(root, markup), whole=True)
 
 
 def _plain(

@@ -24,6 +24,7 @@ _SESSION: Final = re.compile(r"(?=[^g-z]*\d)(?:[0-9a-f]{16,}|[0-9a-f]{8}(?:-[0-9
 _COOKIELESS: Final = re.compile(r"\((?:[A-Za-z]\([^()]*\))+\)\Z")
 _NAMESPACE: Final = re.compile(r"[A-Za-z][A-Za-z-]{1,23}:(?=[^\s_:/])")  # of a wiki: Special:, Talk:
 _MIXED: Final = re.compile(r"(?=(?:[^\d/]*\d){3})(?=(?:[^a-z/]*[a-z]){3})[a-z0-9_~=]{12,}\Z", re.IGNORECASE)
+_SHORTEST: Final = 12  # of those two
 
 
 class Shape(NamedTuple):
@@ -90,7 +91,7 @@ def fold(text: str) -> str:
     """A segment or value by its kind: # a number, @ a date, ~ a session, w anything else. w# is a word with a
     number.
     """
-    if not text:
+    if text.isalpha() or not text:
         return "w"
     if not text[0].isdigit() and ":" in text and (found := _NAMESPACE.match(text)):
         return f"{found[0].lower()}w"
@@ -102,7 +103,7 @@ def fold(text: str) -> str:
         return "@"
     if _NUMBER.match(text):
         return "#"
-    if _SESSION.match(text) or _MIXED.match(text):
+    if len(text) >= _SHORTEST and (_SESSION.match(text) or _MIXED.match(text)):
         return "~"
     return "w#"
 

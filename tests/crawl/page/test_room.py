@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from app.crawl.page import isolation
-from app.crawl.request import slots
+from app.crawl.state import visit as state_visit
 from app.crawl.state.lease import LEASE_MARGIN_S, Lease
 from app.crawl.state.worker import Worker
 from app.errors import LeaseLost, ServiceError
@@ -81,7 +81,7 @@ def test_it_is_read_at_once_where_its_lease_cannot_be_kept(
 
     def fails(worker: Worker, lease: Lease, until: float) -> bool:
         with monkeypatch.context() as meanwhile:
-            meanwhile.setattr(slots, "extend", extend)
+            meanwhile.setattr(state_visit, "extend", extend)
             return asked(worker, lease, until)
 
     monkeypatch.setattr(isolation, "may_wait_for_room", fails)

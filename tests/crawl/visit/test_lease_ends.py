@@ -10,8 +10,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.beat import claim
-from app.crawl.request import slots
-from app.crawl.state.visit import Visit
+from app.crawl.state.visit import Visit, extend
 from app.crawl.state.worker import Worker
 from app.crawl.visit import settle, visit
 from app.store import hosts
@@ -75,7 +74,7 @@ def test_a_lease_counts_from_the_take_up_as_sent(make: Make, postgres: Postgres)
 
 @pytest.mark.parametrize(
     ("statement", "renew"),
-    [("lock_all_leased", settle.go_on), ("extend", lambda visit: slots.extend(visit.worker, visit.lease))],
+    [("lock_all_leased", settle.go_on), ("extend", lambda visit: extend(visit.worker, visit.lease))],
 )
 def test_a_lease_that_is_renewed_counts_from_the_renewal_as_sent(
     make: Make, postgres: Postgres, statement: str, renew: Callable[[Visit], object]

@@ -94,6 +94,27 @@ def test_hidden_roots_are_in_document_order_by_style_then_by_attribute() -> None
     assert [e.tag for e in text.hidden_roots(root)] == ["i", "u", "p"]
 
 
+@pytest.mark.parametrize(
+    ("markup", "hidden"),
+    [
+        ("<p hidden>x</p>", ["p"]),
+        ("<p\nHIDDEN=''>x</p>", ["p"]),
+        ("<p STYLE\n= 'Display : None'>x</p>", ["p"]),
+        ("<p style=d&#105;splay:none>x</p>", ["p"]),
+        ("<p style=&#x76;isibility&colon;hidden>x</p>", ["p"]),
+        ("<p class=style>display:none</p>", []),
+        ("<style>p { visibility: hidden }</style><p style=color:red>x</p>", []),
+        ("<p>x</p>", []),
+    ],
+)
+def test_markup_that_hides_nothing_is_not_searched_and_finds_the_same(markup: str, hidden: list[str]) -> None:
+    root = tree.grow(markup.encode())
+    assert root is not None
+    found = text.hidden_roots(root, markup.encode())
+    assert [e.tag for e in found] == hidden
+    assert found == text.hidden_roots(root)
+
+
 TAGS = st.sampled_from(
     [
         "main",
