@@ -34,7 +34,8 @@ demo: $(VENV)/local.stamp ## crawl a small web on this machine for two minutes, 
 	@exec $(BIN)/tiptoe demo $(ARGS)
 
 # `-m` given twice: the last one counts, so ARGS='-m faults' still reaches the faults.
-THREE = $(BIN)/python -m pytest -q -n 3 --dist worksteal
+ROOMS_SAID = -p tests.rooms -o console_output_style=classic
+THREE = $(BIN)/python -m pytest -q -n 3 --dist worksteal $(ROOMS_SAID)
 TESTS = $(THREE) -m 'not faults and (not acceptance or smoke)'
 WHOLE = 'faults or (acceptance and not smoke)'
 ROOMS = $(addprefix tests/,faults acceptance archive beat browser extract face hostile local metrics parse render runtime web workers)

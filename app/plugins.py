@@ -6,6 +6,7 @@ answer those of `STRANGERS` alone: what they bring is data, and their code runs 
 """
 
 import importlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -39,11 +40,12 @@ BUILT_IN: Final = (
     "app.features.extract.part",
     "app.features.links.part",
     "app.features.render.part",
+    "app.features.tables.part",
 )
 
 
 GROUP: Final = "tiptoe"  # of entry points: name = module
-STRANGERS: Final = frozenset({"readers"})
+STRANGERS: Final = frozenset({"readers", "tables"})
 COLUMN_TYPES: Final = frozenset({"text", "integer", "real", "boolean"})
 _log = structlog.get_logger()
 
@@ -54,8 +56,8 @@ class Reader:
 
     media_types  in lower case, without parameters
     read         "module:function": called with the body's octets and its Content-Type in a process of its own, with
-                 bounds of time and memory. It returns a dict: title, text, language, links (URLs); all may be missing.
-                 The other keys are columns
+                 bounds of time and memory. It returns a dict: title, text, language, links (URLs), rows by table;
+                 all may be missing. The other keys are columns
     columns      by name: "text", "integer", "real" or "boolean"
     """
 
@@ -65,11 +67,28 @@ class Reader:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table of a plugin's own. Its reader returns rows for it: "rows": {name: [{column: value, …}, …]}.
+
+    name    plugin_PLUGIN_…: the plugin's name with _ for - and .
+    create  statements that make it, or bring it up to date; each may be repeated: CREATE TABLE IF NOT EXISTS name …,
+            ALTER TABLE name ADD COLUMN IF NOT EXISTS …, CREATE INDEX IF NOT EXISTS … ON name …
+    write   statements that a settle runs for its pages, one after another: DELETE FROM name …, INSERT INTO name … or
+            UPDATE name …, with CAST(:pages AS json), a list of objects with host_id, crawl_id, key and url, and
+            CAST(:rows AS json), the rows that were read of these pages, each with these four, too
+    """
+
+    name: str
+    create: Sequence[str]
+    write: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
     """A plugin as it was loaded.
 
     version  of its distribution; None: it is no installed one
-    readers  of media types
+    readers  of media types;   tables: of its own
     problem  why it is left out; None: it is not
     """
 
@@ -78,6 +97,7 @@ class Plugin:
     is_ours: bool = False
     hooks: Sequence[str] = ()
     readers: Sequence[Reader] = ()
+    tables: Sequence[Table] = ()
     problem: str | None = None
 
 
@@ -102,6 +122,11 @@ class Hooks:
     @hook
     def readers(self) -> Sequence[Reader]:
         """Readers of media types that would be left unread. Called once a process."""
+        raise NotImplementedError
+
+    @hook
+    def tables(self) -> Sequence[Table]:
+        """Tables of its own, for rows that its readers return. Called once a process."""
         raise NotImplementedError
 
     @hook
@@ -172,24 +197,24 @@ class Hooks:
 
 
 @cache
-def manager() -> pluggy.PluginManager:
-    """The process's plugins: ours."""
+def manager(names: tuple[str, ...] = BUILT_IN) -> pluggy.PluginManager:
+    """The process's plugins: ours, by the names of their modules."""
     plugins = pluggy.PluginManager(NAME)
     plugins.add_hookspecs(Hooks)
-    for name in BUILT_IN:
+    for name in names:
         plugins.register(importlib.import_module(name), name)
     plugins.check_pending()
     return plugins
 
 
-def hooks() -> Any:
-    """The relay by which the core asks: one function a hook, with keyword arguments."""
-    return manager().hook
+def hooks(names: tuple[str, ...] = BUILT_IN) -> Any:
+    """The relay by which the core asks these features: one function a hook, with keyword arguments."""
+    return manager(names).hook
 
 
-def steps() -> "tuple[SettleStep, ...]":
-    """The steps that the plugins add to a settle."""
-    return tuple(step for found in hooks().steps() for step in found)
+def steps(asked: Any) -> "tuple[SettleStep, ...]":
+    """The steps that the features of a relay add to a settle."""
+    return tuple(step for found in asked.steps() for step in found)
 
 
 def resources(opening: Opening) -> dict[str, Any]:
@@ -234,6 +259,17 @@ def readers(names: tuple[str, ...]) -> dict[str, tuple[Plugin, Reader]]:
     }
 
 
+def columns_of(names: tuple[str, ...], data: Mapping[str, Any] | None) -> list[tuple[str, object]]:
+    """Columns of these plugins, `plugin.column`, with their values of a page.   data: of its row"""
+    return [
+        (f"{plugin.name}.{column}", value)
+        for plugin in (strangers(names) if data else ())
+        for reader in plugin.readers
+        for column in reader.columns
+        if (value := ((data or {}).get(plugin.name) or {}).get(column)) is not None
+    ]
+
+
 def reader_of(names: tuple[str, ...], essence: str) -> tuple[str, str] | None:
     """The plugin of these names that reads documents of a media type, and its reader; None: none does."""
     found = readers(names).get(essence) if names else None
@@ -249,9 +285,8 @@ def _loaded(name: str) -> Plugin:
         return Plugin(name=name, version=version, problem=wants)
     try:
         module = importlib.import_module(entry.value if entry is not None else name)
-        asked = getattr(module, "readers", None)
-        own = tuple(asked()) if asked is not None else ()
-        problem = _misfit(name, module, own)
+        readers, tables = (tuple(asked()) if (asked := getattr(module, each, None)) else () for each in _DECLARED)
+        problem = _misfit(name, module, readers) or _misfit_tables(name, tables)
     except Exception as error:  # noqa: BLE001  # whatever a stranger's code raises, the crawl goes on without it
         missing = isinstance(error, ModuleNotFoundError) and error.name == name.split(".")[0] and entry is None
         problem = (
@@ -259,10 +294,10 @@ def _loaded(name: str) -> Plugin:
             if missing
             else f"raised {type(error).__name__} as it was loaded: {error}"[:_PROBLEM_CHARS]
         )
-        own, module = (), None
+        readers, tables, module = (), (), None
     if problem is not None:
         return Plugin(name=name, version=version, problem=problem)
-    return Plugin(name=name, version=version, hooks=_answered(module), readers=own)
+    return Plugin(name=name, version=version, hooks=_answered(module), readers=readers, tables=tables)
 
 
 def _other_version(dist: metadata.Distribution) -> str | None:
@@ -295,6 +330,23 @@ def _misfit(name: str, module: ModuleType, own: Sequence[Reader]) -> str | None:
     return None if name.replace("-", "_").replace(".", "_").isidentifier() else "has no name that can name a column"
 
 
+def _misfit_tables(name: str, own: Sequence[Table]) -> str | None:
+    """Why a plugin's tables cannot be used."""
+    prefix = f"plugin_{re.sub('[-.]', '_', name)}_"
+    for table in own:
+        if not isinstance(table, Table) or isinstance(table.create, str) or isinstance(table.write, str):
+            return "tables must return tiptoe.plugins.Table(name=…, create=[…], write=[…])"
+        if not re.fullmatch(rf"{re.escape(prefix)}[a-z0-9_]+", table.name) or len(table.name) > _NAME_CHARS:
+            return f"table {table.name} has no name that begins with {prefix}, of at most {_NAME_CHARS} of a-z, 0-9, _"
+        for statements, forms in ((table.create, _CREATES), (table.write, _WRITES)):
+            for each in statements:
+                if not re.match(rf"\s*({forms})\s+{table.name}\b", each, re.IGNORECASE):
+                    return f"table {table.name} has a statement of no form that there is: {' '.join(each.split())[:60]}"
+                if ";" in each.strip().rstrip(";"):
+                    return f"table {table.name} has several statements in one; list them one by one"
+    return None
+
+
 def _taken(plugin: Plugin, before: Sequence[Plugin]) -> str | None:
     """Why a plugin cannot stand beside those before it."""
     for other in before:
@@ -313,3 +365,7 @@ def _answered(module: object) -> list[str]:
 
 
 _PROBLEM_CHARS: Final = 300
+_NAME_CHARS: Final = 63  # of a table in Postgres
+_DECLARED: Final = ("readers", "tables")
+_CREATES: Final = r"CREATE TABLE IF NOT EXISTS|ALTER TABLE|CREATE (?:UNIQUE )?INDEX IF NOT EXISTS \w+ ON"
+_WRITES: Final = r"INSERT INTO|DELETE FROM|UPDATE"

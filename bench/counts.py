@@ -216,7 +216,9 @@ def name_of(statement: str) -> str:
 @cache
 def _known() -> dict[str, Counter[str]]:
     return {
-        f"{room}.{name}": _words(str(query)) for room in db.query_files() for name, query in db.queries(room).items()
+        f"{file.stem}.{name}": _words(str(query))
+        for file in db.query_files()
+        for name, query in db.queries(file.stem, str(file)).items()
     }
 
 

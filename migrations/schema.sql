@@ -679,6 +679,18 @@ CREATE INDEX pages_needs_script ON pages USING btree (crawl_id, host_id) WHERE (
 CREATE INDEX pages_reader ON pages USING btree (reader, crawl_id);
 CREATE INDEX pages_text ON pages USING btree (crawl_id, text_sha256);
 
+CREATE TABLE plugins (
+    name text NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    off_at timestamp with time zone,
+    why text,
+    CONSTRAINT plugins_pkey PRIMARY KEY (name)
+);
+COMMENT ON TABLE plugins IS 'Plugins that have tables of their own here, and whether their rows are written.';
+COMMENT ON COLUMN plugins.failures IS 'settles in a row, lately';
+COMMENT ON COLUMN plugins.off_at IS 'NULL: it is on';
+COMMENT ON COLUMN plugins.why IS 'of the last failure';
+
 CREATE TABLE render_workers (
     name text NOT NULL,
     seen_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,

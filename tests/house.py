@@ -123,19 +123,31 @@ def _lines_below(folder: str, *suffixes: str) -> int:
 
 
 @cache
-def _called() -> Counter[str]:
-    """How often each name is called or decorates, however it is reached."""
-    found: Counter[str] = Counter()
-    for tree in map(_tree, modules().values()):
-        for node in ast.walk(tree):
+def _called() -> Mapping[str, Counter[str]]:
+    """Module → how often each name is called or decorates there, however it is reached."""
+    found: dict[str, Counter[str]] = {}
+    for module, path in modules().items():
+        names = found[module] = Counter()
+        for node in ast.walk(_tree(path)):
             if isinstance(node, ast.Call):
-                found[_name(node.func)] += 1
-            found.update(_name(each) for each in getattr(node, "decorator_list", ()))
+                names[_name(node.func)] += 1
+            names.update(_name(each) for each in getattr(node, "decorator_list", ()))
     return found
 
 
 def _uses(names: set[str]) -> int:
-    return sum(_called()[name] for name in names)
+    return sum(_uses_by_module(names).values())
+
+
+def _uses_by_module(names: set[str]) -> dict[str, int]:
+    counts = {module: sum(called[name] for name in names) for module, called in _called().items()}
+    return {module: count for module, count in counts.items() if count}
+
+
+def held() -> Mapping[str, Mapping[str, int]]:
+    """Locks, threads and caches, each by module."""
+    kinds = {"locks": _LOCKS, "threads": _THREADS, "caches": _CACHES}
+    return {kind: _uses_by_module(names) for kind, names in kinds.items()}
 
 
 def _name(node: ast.expr) -> str:

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Engine
 
+from app import plugins
 from app.admin.crawls import find as find_crawl
 from app.admin.export.bodies import can_make_markdown
 from app.admin.robots_report import canonical
@@ -135,6 +136,14 @@ def stored(engine: Engine, settings: Settings, text: str, crawl: str) -> Row | N
     with db.transaction(engine) as tx:
         host_id, key = _place(tx, url)
         return board.page(tx, host_id=host_id, crawl_id=crawl_id, key=key)
+
+
+def columns(engine: Engine, settings: Settings, found: CapturePage) -> list[tuple[str, object]]:
+    """Columns of plugins, with their values, of a capture's page as it is stored now."""
+    if not settings.plugins:
+        return []
+    row = stored(engine, settings, found.capture.url, found.crawl)
+    return plugins.columns_of(settings.plugins, row and row["data"])
 
 
 def show(

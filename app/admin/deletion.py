@@ -9,6 +9,7 @@ from app.admin import crawls
 from app.config import Settings
 from app.errors import InputError, ServiceError
 from app.features.archive import retention
+from app.features.tables import rows
 from app.store import crawl_metrics, db, deletion, near
 from app.store.crawls import Crawl
 from app.words import counted
@@ -18,7 +19,7 @@ HOSTS_AT_ONCE = 1_000
 
 
 def delete(engine: Engine, settings: Settings, name: str, *, patience_s: float | None = None) -> None:
-    """End a crawl, and delete its URLs, pages, duplicates, sitemaps, refused links, counts and archive.
+    """End a crawl, and delete its URLs, pages, duplicates, sitemaps, refused links, counts, archive, plugins' rows.
 
     The log of requests stays.
 
@@ -36,7 +37,7 @@ def delete(engine: Engine, settings: Settings, name: str, *, patience_s: float |
     for after in range(0, last + 1, HOSTS_AT_ONCE):
         with db.transaction(engine) as tx:
             deletion.of_hosts(tx, crawl_id=crawl.id, after=after, until=after + HOSTS_AT_ONCE)
-    for drop in (near.drop_crawl, deletion.suppressions):
+    for drop in (near.drop_crawl, deletion.suppressions, rows.drop_crawl):
         _repeat(engine, drop, crawl.id)
     with db.transaction(engine) as tx:
         crawl_metrics.drop_crawl(tx, crawl.id)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import Engine
 
 from app.admin.crawls import find
-from app.beat.reread_pages import Reread, Rereading
+from app.beat.reread_pages import Reread, Rereading, make_readers
 from app.config import Settings
 from app.parse.html.html import READER
 from app.store import db, reread
@@ -29,12 +29,13 @@ def reread_crawl(
     tell: called after each lot with what was found so far. Raises InputError, ServiceError.
     """
     crawl = find(engine, name)
-    reading = Rereading(engine, settings, crawl.id)
+    readers = make_readers(settings)
+    reading = Rereading(engine, settings, crawl.id, readers)
     try:
         while reading.lot():
             tell(reading.found)
     finally:
-        reading.close()
+        readers.close()
     with db.transaction(engine) as tx:
         left = reread.waiting(tx, crawl_id=crawl.id, reader=READER)
     return RereadCrawl(crawl=name, found=reading.found, left=left)

@@ -9,12 +9,15 @@ alone. A page that was fetched meanwhile stays as that visit left it. What a cra
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
+from typing import Literal, NamedTuple
 
 import structlog
 from sqlalchemy import Connection, Engine
@@ -38,6 +41,7 @@ from app.store.reread import Renewed, StalePage
 _log = structlog.get_logger()
 AT_ONCE = 100  # pages
 BYTES_AT_ONCE = 8_000_000  # of their bodies; one page at least
+AHEAD = 2  # pages for each reader, which need not wait for the next: their time fits into `reread.IDLE_S`
 LOT_S = 1.0  # a lot that has read for so long is written
 SHARE_S = 1.0  # of the five seconds between two runs of beat's janitor
 REST_S = 600.0  # after all that could be read here was: the others' documents are away, or on other machines
@@ -64,21 +68,42 @@ class Reread:
     overtaken: int = 0
 
 
+class _Begun(NamedTuple):
+    """A page that is being read.   answer: of its site"""
+
+    page: StalePage
+    capture: Capture
+    answer: Archived
+    document: Future[Page | Death | Literal["busy", "none"]]
+
+
+def make_readers(settings: Settings, *, kindly: bool = False) -> Readers:
+    """Make the pool that reads pages again.   kindly: with one process, at low priority"""
+    pool = partial(Readers, deadline_s=settings.parse_deadline_s, memory_bytes=settings.parse_memory_bytes)
+    return pool(most=1, argv=KINDLY) if kindly else pool()
+
+
 class Rereading:
     """Reads the pages of a crawl again, lot by lot. Not for several threads.
 
-    after   host id and key of the last page that was looked at
-    found   of all lots so far
+    readers  the processes that read them
+    after    host id and key of the last page that was looked at
+    found    of all lots so far
     """
 
-    def __init__(self, engine: Engine, settings: Settings, crawl_id: int, after: tuple[int, bytes] = (0, b"")) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        settings: Settings,
+        crawl_id: int,
+        readers: Readers,
+        after: tuple[int, bytes] = (0, b""),
+    ) -> None:
         self._engine = engine
         self._settings = settings
         self._crawl_id = crawl_id
         self._archive = Archive(engine, settings)
-        self._readers = Readers(
-            deadline_s=settings.parse_deadline_s, memory_bytes=settings.parse_memory_bytes, argv=KINDLY
-        )
+        self._readers = readers
         self.after = after
         self.found = Reread()
 
@@ -86,19 +111,30 @@ class Rereading:
         """Read the next pages again. False: there are none."""
         return db.repeat(self._lot)
 
-    def close(self) -> None:
-        self._readers.close()
-
     def _lot(self) -> bool:
-        found, after = Reread(), self.after
+        found = Reread()
         with db.transaction(self._engine) as tx:
-            pages = reread.stale(tx, crawl_id=self._crawl_id, after=after, reader=READER, n=AT_ONCE)
+            pages = reread.stale(tx, crawl_id=self._crawl_id, after=self.after, reader=READER, n=AT_ONCE)
             if not pages:
                 return False
             held = reread.hold(tx, [page for page in pages if not _is_withdrawn(page)])
-            now = server.now(tx)
-            rows: list[Renewed] = []
-            until, octets = time.monotonic() + LOT_S, 0
+            rows, after = self._read(pages, held, found, server.now(tx))
+            _write(tx, rows, {page.where: page for page in pages}, found)
+        self.after = after
+        _add(self.found, found)
+        if found.pages:
+            _log.info("reread.read", crawl=self._crawl_id, pages=found.pages, texts=found.texts)
+        return True
+
+    def _read(
+        self, pages: Sequence[StalePage], held: Mapping[Where, Capture], found: Reread, now: datetime
+    ) -> tuple[list[Renewed], tuple[int, bytes]]:
+        """Read as many pages as a lot may have: their rows, and host id and key of the last. While readers read, the
+        next document is fetched from the archive."""
+        rows: list[Renewed] = []
+        begun: deque[_Begun] = deque()
+        after, until, octets = self.after, time.monotonic() + LOT_S, 0
+        with ThreadPoolExecutor(self._readers.most) as threads:
             for page in pages:
                 capture = held.get(page.where)
                 octets += capture.body_bytes if capture else 0
@@ -108,25 +144,22 @@ class Rereading:
                 if capture is None:
                     found.withdrawn += _is_withdrawn(page)
                     found.missing += not _is_withdrawn(page)
-                else:
-                    rows += self._read(page, capture, found, partial(_wants_no_text, self._settings, now))
-            _write(tx, rows, {page.where: page for page in pages}, found)
-        self.after = after
-        _add(self.found, found)
-        if found.pages:
-            _log.info("reread.read", crawl=self._crawl_id, pages=found.pages, texts=found.texts)
-        return True
+                elif (one := self._begin(page, capture, found, threads)) is not None:
+                    begun.append(one)
+                if len(begun) >= AHEAD * self._readers.most:
+                    rows += self._end(begun.popleft(), found, now)
+            while begun:
+                rows += self._end(begun.popleft(), found, now)
+        return rows, after
 
-    def _read(
-        self, page: StalePage, capture: Capture, found: Reread, wants_no_text: Callable[[Archived, Page], bool]
-    ) -> list[Renewed]:
-        """The page's row, read again; none where it cannot be."""
+    def _begin(self, page: StalePage, capture: Capture, found: Reread, threads: ThreadPoolExecutor) -> "_Begun | None":
+        """Have a page read; None where it cannot be."""
         try:
             body, answer = self._document(capture)
         except (ArchiveMissing, SegmentElsewhere) as error:
             _log.info("reread.no_document", url=page.url, error=str(error))
             found.missing += 1
-            return []
+            return None
         options = PageOptions(
             content_type=RENDERED_TYPE if page.is_rendered else answer.header("content-type"),
             content_language=answer.header("content-language"),
@@ -140,18 +173,24 @@ class Rereading:
         if by is None and not media_type.is_wanted(essence, MEDIA_TYPES):
             _log.info("reread.no_reader", url=page.url, type=essence)  # its plugin is not here
             found.missing += 1
-            return []
-        document = self._readers.page(body, options, within_s=self._readers.patience_s + START_S, by=by)
+            return None
+        within_s = self._readers.patience_s + START_S
+        document = threads.submit(self._readers.page, body, options, within_s=within_s, by=by)
+        return _Begun(page, capture, answer, document)
+
+    def _end(self, begun: "_Begun", found: Reread, now: datetime) -> list[Renewed]:
+        """The page's row, read again; none where it could not be."""
+        document = begun.document.result()
         if isinstance(document, str):
             raise ServiceError("the process that reads documents", f"did not start within {START_S:g} s; try again")
         if isinstance(document, Death):
-            _log.warning("reread.killed_its_reader", url=page.url, cause=document.cause, said=document.said)
+            _log.warning("reread.killed_its_reader", url=begun.page.url, cause=document.cause, said=document.said)
             found.unreadable += 1
             return []
-        if wants_no_text(answer, document):
+        if _wants_no_text(self._settings, now, begun.answer, document):
             found.withdrawn += 1
             return []
-        return [_renewed(page, capture, document)]
+        return [_renewed(begun.page, begun.capture, document)]
 
     def _document(self, capture: Capture) -> tuple[bytes, Archived]:
         """The document's octets, and the answer of the site that has its header, where that can be read here."""
@@ -168,6 +207,7 @@ class RereadJanitor:
     def __init__(self, engine: Engine, settings: Settings) -> None:
         self._engine = engine
         self._settings = settings
+        self._readers = make_readers(settings, kindly=True)  # one that is started serves several runs
         self._marks: dict[int, tuple[int, bytes]] = {}  # how far each crawl is
         self._rests: dict[int, float] = {}  # until when a crawl is left alone, in monotonic seconds
         self._alone = threading.Lock()
@@ -186,14 +226,12 @@ class RereadJanitor:
 
     def _some(self, crawl_id: int, until: float) -> bool:
         """Read pages of a crawl until then. False: all were looked at."""
-        reading = Rereading(self._engine, self._settings, crawl_id, self._marks.get(crawl_id, (0, b"")))
-        try:
-            while reading.lot():
-                self._marks[crawl_id] = reading.after
-                if time.monotonic() > until:
-                    return True
-        finally:
-            reading.close()
+        mark = self._marks.get(crawl_id, (0, b""))
+        reading = Rereading(self._engine, self._settings, crawl_id, self._readers, mark)
+        while reading.lot():
+            self._marks[crawl_id] = reading.after
+            if time.monotonic() > until:
+                return True
         self._marks.pop(crawl_id, None)
         self._rests[crawl_id] = time.monotonic() + REST_S
         return False

@@ -42,7 +42,7 @@ def _unwritten(error: OSError) -> int:
     if error.errno == errno.EPIPE:
         return 1
     what = error.filename or "the answer"
-    say(f"tiptoe: {what}: cannot be written ({error.strerror}); free space, or write it elsewhere")
+    say(f"tiptoe: {what}: cannot be written ({error.strerror}); free space, or write elsewhere")
     return 2
 
 

@@ -89,6 +89,8 @@ def check_schema(
     if may is May.LOOK:
         return None, None
     if migrate.is_at_head(engine):
+        if may is May.UPGRADE:
+            _of_plugins(engine, tell)
         return (head := migrate.revisions()[-1]), head
     found, head = migrate.revision(engine), migrate.revisions()[-1]
     if may is May.READ or (may is May.CREATE and found is not None) or migrate.is_newer(found):
@@ -100,4 +102,18 @@ def check_schema(
         raise OtherSchema(f"Postgres at {db.place(engine)}", migrate.otherwise(found) + remedy)
     migrate.upgrade(url)
     tell(f"database schema: {found or 'none'} → {head}" if found != head else "database views: updated")
+    if may is May.UPGRADE:
+        _of_plugins(engine, tell)
     return found, head
+
+
+def _of_plugins(engine: "Engine", tell: Callable[[str], None]) -> None:
+    """Make the tables of plugins, and tell of those that cannot be made, and of tables without their plugin."""
+    from app.admin import plugin_list
+    from app.config import load
+    from app.features.tables import rows
+    from app.plugins import strangers
+
+    names = load().plugins
+    for line in (*rows.upgrade(engine, strangers(names)), *plugin_list.warnings(engine, names)):
+        tell(line)

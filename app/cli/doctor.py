@@ -17,7 +17,7 @@ PING_S = 2.0
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Check settings, contact, disk, handlers, browsers, database, broker, workers, queues, beat, frontier and archive.
+    """Check all that a crawl needs: settings, plugins, database, broker, workers, frontier, archive and more.
 
     Each problem has a remedy. Exit 1: a check fails.
     """
@@ -38,7 +38,7 @@ def doctor(as_json: AsJson = False) -> None:
 
 def _examine() -> "list[Check]":
     """Examine each part if the parts that it needs are in order."""
-    from app.admin import archive, browser_check, doctor, handler_check
+    from app.admin import archive, browser_check, doctor, handler_check, plugin_list
     from app.admin.doctor import Grade
     from app.config import load, unknown_variables
     from app.errors import TiptoeError
@@ -56,6 +56,7 @@ def _examine() -> "list[Check]":
     checks += found
     if settings.database_url is None and not has_database(settings.home):
         finding = "embedded, not made yet; tiptoe crawl and tiptoe up make it"
+        checks += plugin_list.checks(settings, [])
         return [*checks, doctor.Check(name="database", grade=Grade.OK, finding=finding)]
     try:
         with open_database(May.LOOK) as (settings, engine):
@@ -66,6 +67,7 @@ def _examine() -> "list[Check]":
                 checks += browser_check.renderers(engine)
                 checks += archive.health(engine, settings)
                 checks += handler_check.asked_for(engine, names)
+                checks += plugin_list.checks(settings, plugin_list.states(engine))
     except TiptoeError as error:
         checks.append(doctor.broken("database", error))
     return checks

@@ -44,6 +44,7 @@ COMMANDS = (
         "url",
         "extract",
         "shell",
+        "plugins",
         "host",
         "robots",
     ),

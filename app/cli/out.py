@@ -8,6 +8,7 @@ terminal.
 import itertools
 import json
 import math
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -178,8 +179,10 @@ def write_file(path: Path, content: str | bytes) -> None:
     is written as it is. Raises InputError when it cannot be written."""
     from app.errors import InputError
 
-    draft = path if path.exists() and not path.is_file() else path.with_name(f".{path.name}.part")
+    draft = path
     try:
+        if not path.exists() or path.is_file():
+            draft = path.with_name(f".tiptoe-{os.getpid()}.part")
         path.parent.mkdir(parents=True, exist_ok=True)
         draft.write_bytes(content.encode() if isinstance(content, str) else content)
         if draft != path:

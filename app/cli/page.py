@@ -1,6 +1,7 @@
 """`tiptoe page`: pages as the archive has them: listed, shown, compared, read again. Only `get` sends a request."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
@@ -181,18 +182,21 @@ def _show_part(
     as_json: bool,
 ) -> None:
     """Show a capture, or a part of it, or write the part to a file."""
+    from app.admin import captures
+
     part = part or (None if out is None else ShownPart.HTML)
     text, octets = _content(engine, settings, found, part, whole=whole) if part else ("", b"")
     if out is not None:
         write_file(out, octets)
         done(f"{out}: {part} written", as_json=as_json, file=out, part=part)
     elif as_json:
-        document = {"crawl": found.crawl, "capture": _row(found.capture), **_answer(found)}
+        columns = dict(captures.columns(engine, settings, found))
+        document = {"crawl": found.crawl, "capture": _row(found.capture), **_answer(found), "columns": columns}
         show_json(document | ({part.value: text} if part else {}))
     elif part is not None:
         answer(text)
     else:
-        _show(found)
+        _show(found, captures.columns(engine, settings, found))
 
 
 @app.command()
@@ -321,7 +325,7 @@ def _answer(found: "CapturePage") -> dict[str, object]:
     }
 
 
-def _show(found: "CapturePage") -> None:
+def _show(found: "CapturePage", columns: Sequence[tuple[str, object]]) -> None:
     capture, reply, document = found.capture, found.reply, found.answer
     answer(shown(capture.url))
     facts(
@@ -336,11 +340,14 @@ def _show(found: "CapturePage") -> None:
             ("repeats", capture.refers_to and f"the body of capture {capture.refers_to}"),
         ]
     )
+    if columns:
+        heading("columns of plugins, as the page is now")
+        facts(columns)
     heading("headers")
     facts(reply.headers)
     heading("captures")
-    columns = ("id", "fetched_at", "kind", "status", "body_bytes", "refers_to")
-    table(columns, [[getattr(each, name) for name in columns] for each in found.captures[:_SHOWN]])
+    names = ("id", "fetched_at", "kind", "status", "body_bytes", "refers_to")
+    table(names, [[getattr(each, name) for name in names] for each in found.captures[:_SHOWN]])
     if len(found.captures) > _SHOWN:
         answer(f"… and {len(found.captures) - _SHOWN} more; --json has all")
 

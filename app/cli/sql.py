@@ -84,10 +84,16 @@ def upgrade(as_json: AsJson = False) -> None:
     with open_database(May.LOOK, makes_home=True) as (settings, engine):
         assert settings.database_url is not None
         before, after = check_schema(
-            engine, settings.database_url, May.UPGRADE, is_ours=load().database_url is None, tell=lambda _: None
+            engine, settings.database_url, May.UPGRADE, is_ours=load().database_url is None, tell=_of_plugins_alone
         )
         moved = f"at {after} already" if before == after else f"{before or 'none'} → {after}"
         done(f"{db.place(engine)}: {moved}", as_json=as_json, database=db.place(engine), before=before, after=after)
+
+
+def _of_plugins_alone(line: str) -> None:
+    """Tell what is not said in the command's own line."""
+    if line.startswith("plugin "):
+        say(line)
 
 
 def _json(columns: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:

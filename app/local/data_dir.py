@@ -42,7 +42,7 @@ def choose(home: Home, known: Path | None, log: Log) -> Place:
     data = known if known and (known / "PG_VERSION").exists() else None
     programs = postgres_programs(_major(data) if data else None)
     if not programs.wheel:
-        log(f"Postgres {programs.version} of {programs.folder} runs: tiptoe[local] is not installed, or does not fit")
+        log(f"Postgres {programs.version} of {programs.folder} runs: tiptoe[local] is missing, or unfit")
     user, group = _whom(data) if os.geteuid() == 0 else (None, None)
     if user is None:
         return Place(data=data or home.root / "postgres", programs=programs, user=None, group=None)

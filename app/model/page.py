@@ -1,6 +1,6 @@
 """The parts of a document that we read."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, NamedTuple
@@ -54,6 +54,7 @@ class Page:
     main_text    readable text of the page, without navigation, teasers, comments, scripts …; "" when not asked for
     robots       lower-case tokens of <meta name=robots> (and of our product token)
     tdm          contents of <meta name=tdm-reservation> and <meta name=tdm-policy>, by name; several joined by ", "
+    rows         {plugin: {table: rows}} of the plugin that read it
     charset      the encoding that was used, canonical name
     shell        evidence that it is empty without JavaScript; none for a plain page
     truncated    it nests deeper than its tree: text is missing, and where elements may be hidden links are, too
@@ -74,6 +75,7 @@ class Page:
     main_text: str = ""
     robots: frozenset[str] = frozenset()
     tdm: Mapping[str, str] = field(default_factory=dict)
+    rows: Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]] = field(default_factory=dict)
     charset: str = "utf-8"
     shell: Evidence = field(default_factory=dict)
     truncated: bool = False

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import date
 from importlib import import_module
 from io import BytesIO
 from itertools import chain
@@ -33,7 +33,8 @@ from app.words import scalar
 COLUMNS_CHARS = 8_000  # of the columns that a plugin reads of a document
 TITLE_CHARS = 1_000
 LANGUAGE_CHARS = 35
-_OF_PAGE = frozenset({"title", "text", "language", "links"})
+ROWS_CHARS = 256_000  # of the rows that it reads of one
+_OF_PAGE = frozenset({"title", "text", "language", "links", "rows"})
 SAID_BYTES = 64 * 1024  # of standard error: a file, which may not grow beyond this
 READ_ERROR_CHARS = 200
 
@@ -161,16 +162,36 @@ def _by_plugin(body: bytes, content_type: str | None, reader: str, plugin: str) 
     said = getattr(import_module(module), name)(body, content_type or "")
     if not isinstance(said, Mapping):
         raise TypeError(f"{reader} returned {type(said).__name__}, not a dict")
-    columns = {str(key): value for key, value in said.items() if key not in _OF_PAGE}
-    if len(json.dumps(columns)) > COLUMNS_CHARS:
-        raise ValueError(f"{reader} returned more than {COLUMNS_CHARS:,} characters of columns")
+    columns = _bounded(reader, {key: said[key] for key in said if key not in _OF_PAGE}, "columns", COLUMNS_CHARS)
+    rows = _bounded(reader, said.get("rows") or {}, "rows", ROWS_CHARS)
+    if not all(isinstance(row, Mapping) for found in rows.values() for row in found):
+        raise TypeError(f"{reader} returned rows that are no dicts: return 'rows': {{table: [{{column: value}}]}}")
     return Page(
         title=_text(said, "title", TITLE_CHARS),
         language=_text(said, "language", LANGUAGE_CHARS),
         main_text=_text(said, "text", None) or "",
         links=tuple(Link(href=scalar(str(each))) for each in said.get("links") or ()),
-        data={plugin: {key: scalar(value) if isinstance(value, str) else value for key, value in columns.items()}},
+        data={plugin: columns},
+        rows={plugin: rows},
     )
+
+
+def _bounded(reader: str, said: Mapping[str, Any], what: str, most: int) -> dict[str, Any]:
+    """Values of a plugin's, as JSON can hold them. Raises ValueError where it is too long."""
+    text = json.dumps(said, default=_plain)
+    if len(text) > most:
+        raise ValueError(f"{reader} returned more than {most:,} characters of {what}")
+    whole: dict[str, Any] = json.loads(
+        text, object_pairs_hook=lambda pairs: {scalar(key): _text_of(value) for key, value in pairs}
+    )
+    return whole
+
+
+def _text_of(value: Any) -> Any:
+    """A value whose text can be stored."""
+    if isinstance(value, list):
+        return [_text_of(each) for each in value]
+    return scalar(value) if isinstance(value, str) else value
 
 
 def _text(said: Mapping[str, Any], name: str, most: int | None) -> str | None:
@@ -192,7 +213,7 @@ def _plain(value: object) -> object:
     match value:
         case frozenset():
             return sorted(value)
-        case datetime():
+        case date():  # or datetime
             return value.isoformat()
     raise TypeError(f"not for JSON: {value!r}")
 

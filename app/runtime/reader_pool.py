@@ -2,8 +2,8 @@
 
 A thread that hangs cannot be killed, nor one that takes all memory; a process can. Each is a fresh interpreter: a fork
 of a worker with threads may hang by itself. It reads document after document, since a start takes as long as reading
-ten, until `PAGES_MOST`, until it has been idle for a while, or until a document ends it. Values travel as JSON: an
-attacker who controls such a process can falsify a page, and no more than that.
+200, until `PAGES_MOST`, until it has been idle for a while, or until a document ends it. Values travel as JSON: an
+attacker who controls such a process can falsify the pages that it reads, and no more than that.
 """
 
 import os
@@ -48,9 +48,11 @@ class Readers:
         self._patience = patience
         self._memory_bytes = memory_bytes
         self._argv = (*argv, str(memory_bytes))
+        self.most = most
         self._room = threading.BoundedSemaphore(most)
         self._lock = threading.Lock()
-        self._idle: dict[ReaderProcess, threading.Timer] = {}
+        self._idle: dict[ReaderProcess, float] = {}  # since when, in monotonic seconds
+        self._timer: threading.Timer | None = None  # runs while one is idle
 
     @property
     def patience_s(self) -> float:
@@ -95,8 +97,10 @@ class Readers:
         """End the idle readers."""
         with self._lock:
             idle, self._idle = self._idle, {}
-        for reader, timer in idle.items():
+            timer, self._timer = self._timer, None
+        if timer is not None:
             timer.cancel()
+        for reader in idle:
             reader.dismiss()
 
     def _ask(
@@ -154,21 +158,31 @@ class Readers:
             with self._lock:
                 if not self._idle:
                     return None
-                reader, timer = self._idle.popitem()
-            timer.cancel()
+                reader, _ = self._idle.popitem()
             if reader.is_alive:
                 return reader
             reader.dismiss()
 
     def _keep(self, reader: "ReaderProcess") -> None:
-        timer = threading.Timer(IDLE_S, self._retire, (reader,))
-        timer.daemon = True
         with self._lock:
-            self._idle[reader] = timer
-        timer.start()
+            self._idle[reader] = time.monotonic()
+            if self._timer is None:  # one for all: a thread for each document would take a tenth of its reading
+                self._look_in(IDLE_S)
 
-    def _retire(self, reader: "ReaderProcess") -> None:
+    def _look_in(self, seconds: float) -> None:
+        """Look for readers that were idle for long, so many seconds from now. The lock is held."""
+        self._timer = threading.Timer(seconds, self._retire)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _retire(self) -> None:
         with self._lock:
-            is_idle = self._idle.pop(reader, None) is not None
-        if is_idle:
+            long_ago = time.monotonic() - IDLE_S
+            worn = [reader for reader, since in self._idle.items() if since <= long_ago]
+            for reader in worn:
+                del self._idle[reader]
+            self._timer = None
+            if self._idle:
+                self._look_in(min(self._idle.values()) - long_ago)
+        for reader in worn:
             reader.dismiss()

@@ -2,14 +2,14 @@
 
 import json
 import os
+import select
 import signal
 import subprocess
 import tempfile
-import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from shutil import copyfileobj
 from typing import IO, BinaryIO
 
 from pydantic import TypeAdapter, ValidationError
@@ -17,11 +17,11 @@ from pydantic import TypeAdapter, ValidationError
 from app.runtime.environment import allowed
 from app.runtime.reader import SAID_BYTES, Job, ReaderAnswer
 
-PAGES_MOST = 50
+PAGES_MOST = 1_000  # then a fresh one: a start takes as long as reading 200, and a parser may leak
 START_S = 20.0
 LEAVE_S = 1.0
 SAID_CHARS = 2_000
-
+_PIECE_BYTES = 256 * 1024
 
 # A process that ends by one of these may have been killed by an operator, or by a kernel without memory.
 _FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
@@ -61,10 +61,13 @@ class ReaderProcess:
                 stderr=self._said,
                 env=allowed(os.environ),
                 process_group=0,
+                bufsize=0,
             )
         except OSError:
             self._said.close()
             raise
+        stdin, _ = self._pipes()
+        os.set_blocking(stdin.fileno(), False)
 
     @property
     def is_alive(self) -> bool:
@@ -115,29 +118,44 @@ class ReaderProcess:
         self._said.close()
 
     def _answered(self, job: Job | None, body: BinaryIO | None, within_s: float) -> ReaderAnswer | None:
-        """Its answer. None: it ended, or was killed at the deadline, which breaks a pipe that blocks at either end."""
-        stdin, stdout = self._pipes()
-        killer = threading.Timer(max(within_s, 0), self._kill_overdue)
-        killer.daemon = True
-        killer.start()
-        try:
-            with suppress(BrokenPipeError):
-                if job is not None and body is not None:
-                    stdin.write(json.dumps(job).encode() + b"\n")
-                    copyfileobj(body, stdin)
-                    stdin.flush()
-            line = stdout.readline(self._answer_bytes_most)
-        finally:
-            killer.cancel()
-            killer.join()
+        """Its answer. None: it ended, or was killed at the deadline."""
+        until = time.monotonic() + max(within_s, 0)
+        if job is not None and body is not None:
+            self._tell(job, body, until)
+        line = self._line(until)
         try:
             return _answer.validate_json(line) if line.endswith(b"\n") else None
         except ValidationError:
             return ReaderAnswer(failed="made no sense")
 
-    def _kill_overdue(self) -> None:
-        self._is_overdue = True
-        self._kill_group()
+    def _tell(self, job: Job, body: BinaryIO, until: float) -> None:
+        """Send a document, as much of it as the process takes."""
+        pipe = self._pipes()[0].fileno()
+        with suppress(BrokenPipeError):
+            for piece in _pieces(job, body):
+                left = memoryview(piece)
+                while left:
+                    if not self._is_in_time(pipe, select.POLLOUT, until):
+                        return
+                    left = left[os.write(pipe, left) :]
+
+    def _line(self, until: float) -> bytes:
+        """The next line of its answers; without its end where the process ended before, or was killed."""
+        pipe, line = self._pipes()[1].fileno(), bytearray()
+        while not line.endswith(b"\n") and len(line) < self._answer_bytes_most:
+            if not self._is_in_time(pipe, select.POLLIN, until) or not (piece := os.read(pipe, _PIECE_BYTES)):
+                break
+            line += piece
+        return bytes(line)
+
+    def _is_in_time(self, pipe: int, event: int, until: float) -> bool:
+        """Wait for a pipe. False: the process was killed at the deadline."""
+        waiting = select.poll()
+        waiting.register(pipe, event)
+        if not self._is_overdue and not waiting.poll(1000 * max(until - time.monotonic(), 0)):
+            self._is_overdue = True
+            self._kill_group()
+        return not self._is_overdue
 
     def _kill_group(self) -> None:
         """Kill its process group. Nothing waits for it meanwhile, so its id is still its own."""
@@ -157,6 +175,12 @@ class ReaderProcess:
 
 
 NONSENSE = Death(cause="parser made no sense", is_proof=True)
+
+
+def _pieces(job: Job, body: BinaryIO) -> Iterator[bytes]:
+    yield json.dumps(job).encode() + b"\n"
+    while piece := body.read(_PIECE_BYTES):
+        yield piece
 
 
 def _name(number: int) -> str:

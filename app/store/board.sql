@@ -343,7 +343,7 @@ ORDER BY p.host_id, p.key
 
 -- page: what is stored of a page, its text too
 SELECT p.url, p.title, p.headline, p.author, p.description, p.status, p.content_type, p.charset,
-       coalesce(p.language, p.language_detected) AS language, p.main_text, p.body_bytes, p.truncated,
+       coalesce(p.language, p.language_detected) AS language, p.main_text, p.data, p.body_bytes, p.truncated,
        to_char(p.published_on, 'YYYY-MM-DD') AS published_on, to_char(p.modified_on, 'YYYY-MM-DD') AS modified_on,
        p.first_fetched_at, p.fetched_at, p.rendered_at,
        CASE WHEN p.changed_at > p.first_fetched_at THEN p.changed_at END AS changed_at, u.gone_at

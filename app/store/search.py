@@ -21,7 +21,8 @@ CHARACTERS = 100_000  # of a text that are indexed: a tsvector holds 1 MiB, what
 MARKS = "\ue000\ue001"  # private characters around the words that were found; taken out of the text first
 SAMPLE = 300  # pages, the newest
 COMMON = 0.12  # share of these: one match in eight pages costs less to meet than to look up
-_PASSAGE = f'MaxWords=35, MinWords=15, StartSel="{MARKS[0]}", StopSel="{MARKS[1]}"'
+# MaxFragments: without it, a passage begins with the first word that was found.
+_PASSAGE = f'MaxFragments=1, MaxWords=35, MinWords=15, ShortWord=0, StartSel="{MARKS[0]}", StopSel="{MARKS[1]}"'
 
 
 class Switched(NamedTuple):

@@ -1191,3 +1191,13 @@ operator_log = Table(
     Index("operator_log_subject_idx", "subject", "id"),
     comment="Orders that people gave: who, when, what, and what became of it.",
 )
+
+plugins = Table(
+    "plugins",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("failures", Integer, nullable=False, server_default=text("0"), comment="settles in a row, lately"),
+    Column("off_at", Time, comment="NULL: it is on"),
+    Column("why", Text, comment="of the last failure"),
+    comment="Plugins that have tables of their own here, and whether their rows are written.",
+)

@@ -70,14 +70,17 @@ COMMENT ON VIEW v_host_status IS
 CREATE VIEW v_due AS
 SELECT c.name AS crawl, h.name AS host, u.url, u.lane, u.score, u.depth, u.attempts,
        CASE WHEN u.state = 'queued' THEN h.next_fetch_at ELSE u.due_at END AS due_at, u.state,
-       CASE WHEN u.state = 'queued' THEN 'host' WHEN u.retrying THEN 'retry' ELSE 'recrawl' END AS waits_for
+       CASE WHEN u.state = 'queued' THEN 'host' WHEN u.retrying THEN 'retry' ELSE 'recrawl' END AS waits_for,
+       CASE WHEN u.state = 'queued' THEN 'queued' WHEN u.retrying THEN 'retrying'
+            WHEN u.fetched_at IS NULL THEN 'deferred' ELSE 'done' END AS said
 FROM urls AS u
 JOIN crawls AS c ON c.id = u.crawl_id AND c.state = 'active'
 JOIN hosts AS h ON h.id = u.host_id
 WHERE u.state = 'queued' OR (u.state = 'resting' AND (u.retrying OR c.keep_fresh));
 
 COMMENT ON VIEW v_due IS
-    'URLs of active crawls that will be fetched, and when they may be at the earliest. Filter by crawl or host.';
+    'URLs of active crawls that will be fetched, and when they may be at the earliest. Filter by crawl or host. '
+    'said is state in the words of commands: of what rests, done was fetched, retrying failed, deferred was neither.';
 
 CREATE VIEW v_recent_errors AS
 SELECT f.started_at, c.name AS crawl, h.name AS host, f.url, f.kind, f.status, f.outcome, f.failure, f.detail,

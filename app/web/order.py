@@ -1,6 +1,8 @@
 """The pages of orders: a form that says what will happen, the order, and what became of it."""
 
 import contextlib
+import re
+import shlex
 from collections.abc import Sequence
 from urllib.parse import urlencode
 
@@ -30,14 +32,37 @@ _NOT_IN = {  # state of a crawl or host → acts that make no sense there
     "offered": {"host.resume"},
     "taken": {"host.resume"},
 }
+_CAN = [  # what an empty log will list: (of what, the acts, where they are ordered)
+    (leads, [act for act in ACTS.values() if act.leads == leads], to, name)
+    for leads, to, name in (("crawl", "/crawls", "Crawls"), ("host", "/hosts", "Hosts"), ("url", "/url", "A URL"))
+]
 WAS = "was: "  # in the detail of an order: the fields that undo it, as a query
 _SUBJECT = {"crawl": "name", "host": "name", "url": "u"}
+_COMMAND = re.compile(  # one that an act does too; its subject is quoted for the shell
+    r"tiptoe (?P<leads>url|host|crawl) (?P<verb>retry|resume|start|edit)"
+    r" (?P<subject>'(?:[^']|'\"'\"')*'|[\w@%+=:,./-]+)"
+    r"(?: --(?P<option>force|again)| --[a-z-]+ N)?"
+)
 
 
 def acts_on(leads: str, state: str) -> Sequence[Act]:
     """Acts that can be ordered of a crawl, host or URL in this state."""
     found = [act for act in ACTS.values() if act.leads == leads and act.key != "crawl.make"]
     return [act for act in found if act.key not in _NOT_IN.get(state, set())]
+
+
+def acts_in(line: str) -> Sequence[tuple[str, str]]:
+    """Parts of a sentence: (words, the act's form), where it tells a command that an act does; else (words, "")."""
+    parts, at = [], 0
+    for told in _COMMAND.finditer(line):
+        act = ACTS.get(f"{told['leads']}.{told['verb']}")
+        if act is not None:
+            option = {told["option"]: "on"} if told["option"] else {}
+            subject = "".join(shlex.split(told["subject"]))
+            form = address(f"/act/{act.key}", subject=subject, **option)
+            parts += [(line[at : told.start()], ""), (act.title.lower(), form)]
+            at = told.end()
+    return [*parts, (line[at:], "")]
 
 
 def ask(request: Request) -> Response:
@@ -85,6 +110,7 @@ def show_log(request: Request) -> Response:
         most=lists.PAGE,
         leads=leads,
         undo_of=undo_of,
+        can=_CAN,
     )
 
 

@@ -1,5 +1,6 @@
 """Renders templates. Every text is escaped, and characters that steer a terminal or reorder a line are replaced."""
 
+import json
 import math
 import re
 from collections.abc import Mapping
@@ -131,4 +132,7 @@ def _sized(n: int | None) -> str:
 def _shown(value: object) -> object:
     if value is None:
         return ""
+    if isinstance(value, list | dict):  # of an item
+        is_flat = isinstance(value, list) and not any(isinstance(each, list | dict) for each in value)
+        value = "; ".join(map(str, value)) if is_flat else json.dumps(value, ensure_ascii=False)
     return harmless(value) if isinstance(value, str) and not isinstance(value, Markup) else value

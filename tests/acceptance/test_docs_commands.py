@@ -37,6 +37,9 @@ HOSTS = ("example.org", "a.example", "b.example", "big.example")  # each a site 
 STANDS_FOR = {
     **{f"https://{host}": f"http://{host}:{{port}}" for host in HOSTS},
     "git clone … tiptoe": "true",  # it is there: a folder of links to this tree
+    # Beside the environment of these tests, which it would change, and built from a copy: a build leaves files behind.
+    "pip install ./examples/tiptoe-epub": "cp -rL examples/tiptoe-epub {folder}/epub && "
+    "pip install -q --no-deps --target {folder}/plugins {folder}/epub && export PYTHONPATH={folder}/plugins",
     "make test": 'make test ARGS="tests/test_words.py"',  # this test is one of them
     "postgresql://…": "{database_url}",
     "redis://…": "{broker_url}",
@@ -73,6 +76,7 @@ CANNOT = {
 CRAWLED = {
     "docs/commands.md": "example.org",
     "docs/export.md": "example.org",
+    "docs/focus.md": "example.org",
     "docs/logs.md": "example.org",
     "docs/operating.md": "big.example",
     "docs/politeness.md": "example.org",
@@ -83,6 +87,8 @@ BEFORE = {
     "docs/commands.md": ["export TIPTOE_CONTACT=you@example.org", *KEPT_FRESH],
     "docs/concepts.md": ["export TIPTOE_CONTACT=you@example.org"],
     "docs/operating.md": [*KEPT_FRESH, "tiptoe up"],
+    "docs/focus.md": ["tiptoe seed add docs https://example.org/calendar/2026/"],  # what it lets through
+    "docs/plugins.md": ["cd tiptoe"],
     "docs/tutorial-changes.md": ["tiptoe crawl https://example.org/ --name docs --contact you@example.org"],
 }
 

@@ -87,8 +87,22 @@ def test_a_hit_says_where_it_was_found(crawled: Worker) -> None:
 def test_a_passage_has_the_signs_of_its_text(crawled: Worker) -> None:
     (hit,) = search_pages(crawled.engine, crawled.settings, "c", "tagliatelle original").hits
     assert hit.passage is not None
-    assert hit.passage.startswith("She called it “tagliatelle” — l’original, cooperating…")
+    assert hit.passage.startswith("She called it “tagliatelle” — l’original, cooperating")
     assert [hit.passage[start:end] for start, end in hit.marked] == ["tagliatelle", "original"]
+
+
+@pytest.mark.parametrize("asked", ["salted water", '"al dente"', "dinner"])
+def test_words_before_the_match_are_in_its_passage(worker: Worker, site: Site, asked: str) -> None:
+    before = "It has been a long day for all of us. " * 40
+    told = "Whoever cooks for many people heats salted water until it is ready, stops al dente, and calls dinner."
+    site.pages = {"/": html(title="pasta", text=f"{before}{told} {before}")}
+    start(worker, site.url(), search=True)
+    run(worker)
+    (hit,) = search_pages(worker.engine, worker.settings, "c", asked).hits
+    assert hit.passage is not None
+    first = hit.marked[0][0]
+    assert hit.passage[:first].split(), "a reader sees what leads to it"
+    assert told.startswith(hit.passage[:first].rpartition("us. ")[2])
 
 
 def test_marks_of_the_text_itself_are_none(crawled: Worker) -> None:

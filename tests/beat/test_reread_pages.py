@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import text
 
 from app.admin import crawls
-from app.beat.reread_pages import Reread, Rereading, RereadJanitor
+from app.beat.reread_pages import Reread, Rereading, RereadJanitor, make_readers
 from app.crawl.state.worker import Worker
 from app.features.archive.keep import ARCHIVE
 from app.features.archive.setup import make_keeper
@@ -59,12 +59,13 @@ def crawled(worker: Worker, site: Site, *, version: int | None = 1, **wishes: An
 
 
 def reread(worker: Worker) -> Reread:
-    reading = Rereading(worker.engine, worker.settings, 1)
+    readers = make_readers(worker.settings)
+    reading = Rereading(worker.engine, worker.settings, 1, readers)
     try:
         while reading.lot():
             pass
     finally:
-        reading.close()
+        readers.close()
     return reading.found
 
 

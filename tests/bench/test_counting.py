@@ -6,6 +6,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from operator import attrgetter
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -62,10 +64,11 @@ def _as_shown(query: str) -> str:
     return re.sub(r"--[^\n]*|'[^']*'|(?<!:):\w+", lambda m: m[0] if m[0][:2] == "--" else f"${next(numbers)}", query)
 
 
-@pytest.mark.parametrize("room", db.query_files())
-def test_a_query_is_known_by_its_name_when_postgres_has_numbered_its_values(room: str) -> None:
-    assert {name: counts.name_of(_as_shown(str(query))) for name, query in db.queries(room).items()} == {
-        name: f"{room}.{name}" for name in db.queries(room)
+@pytest.mark.parametrize("file", db.query_files(), ids=attrgetter("stem"))
+def test_a_query_is_known_by_its_name_when_postgres_has_numbered_its_values(file: Path) -> None:
+    queries = db.queries(file.stem, str(file))
+    assert {name: counts.name_of(_as_shown(str(query))) for name, query in queries.items()} == {
+        name: f"{file.stem}.{name}" for name in queries
     }
 
 

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 # demo has a home of its own; the others ask no database.
-ELSEWHERE = re.compile("tiptoe (demo|botauth|profile|identity (?!opt-outs)|extract (new|try)|page rendered-by)")
+ELSEWHERE = re.compile("tiptoe (demo|botauth|profile|plugins|identity (?!opt-outs)|extract (new|try)|page rendered-by)")
 VALUES = {"crawl": "docs", "name": "docs", "url": "http://h.test/", "urls": "http://h.test/", "query": "SELECT 1"}
 VALUES |= {"host": "h.test", "seeds": "http://h.test/", "file": "seeds.txt", "handler": "titles", "handlers": "titles"}
 VALUES |= {"to": "pages.jsonl", "hours": "08:00-18:00"}

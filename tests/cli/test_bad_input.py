@@ -221,9 +221,7 @@ def test_an_answer_that_a_full_disk_does_not_take_is_one_line(
         ran = subprocess.run(argv, env=env, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert ran.returncode == 2
     (line,) = ran.stderr.splitlines()
-    assert line == (
-        "tiptoe: the answer: cannot be written (No space left on device); free space, or write it elsewhere"
-    )
+    assert line == ("tiptoe: the answer: cannot be written (No space left on device); free space, or write elsewhere")
 
 
 def test_a_reader_that_went_away_is_no_error_to_report(tmp_path: Path) -> None:

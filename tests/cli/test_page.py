@@ -47,6 +47,30 @@ def test_show_has_the_captures_and_the_headers(tiptoe: Tiptoe, put: Deposit) -> 
     assert [capture["id"] for capture in document["captures"]] == [document["capture"]["id"]]
 
 
+SAYS_THE_SIZE = """
+from tiptoe.plugins import Reader, answers
+
+@answers
+def readers():
+    return [Reader(media_types=["application/x-sized"], read="says_the_size:read", columns={"size": "integer"})]
+"""
+
+
+def test_show_has_the_columns_of_plugins(
+    tiptoe: Tiptoe, put: Deposit, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    capture = put("a body")
+    where = {"h": capture.host_id, "c": capture.crawl_id, "k": capture.key, "u": URL}
+    sql(engine, PAGE_ROW, **where, b=capture.body_sha256)
+    sql(engine, """UPDATE pages SET data = '{"og": {"size": 1}, "says_the_size": {"size": 6, "other": 7}}'""")
+    assert tiptoe("page", "show", URL, "--json").json["columns"] == {}
+    (tmp_path / "says_the_size.py").write_text(SAYS_THE_SIZE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("TIPTOE_PLUGINS", "says_the_size")
+    assert tiptoe("page", "show", URL, "--json").json["columns"] == {"says_the_size.size": 6}
+    assert ["says_the_size.size", "6"] in [line.split() for line in tiptoe("page", "show", URL).out.splitlines()]
+
+
 # option → what stands in it
 @pytest.mark.parametrize(
     ("option", "first", "holds"),

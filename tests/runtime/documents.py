@@ -17,6 +17,20 @@ PAGES = [
         {},
         id="everything",
     ),
+    pytest.param(
+        """<title>Of a day</title><meta property=og:title content="Of a day"><meta name=author content="A. Writer">
+        <meta property=article:published_time content=2024-02-29T23:30:00-05:00><article><h1>Of a day</h1>
+        <time itemprop=dateModified datetime=2024-03-01>1 March</time><p>A text.</article>""",
+        {},
+        id="dated by meta",
+    ),
+    pytest.param(
+        """<script type=application/ld+json>{"@type": "NewsArticle", "datePublished": "2023-05-06", "wordCount": 9,
+        "dateModified": "2023-05-07T08:09:10Z", "author": {"name": "A. Writer"}}</script><p>A text.""",
+        {},
+        id="dated by JSON-LD",
+    ),
+    pytest.param("<article><p class=byline>Published 7 May 2021 by A. Man<p>A.</article>", {}, id="dated by text"),
     pytest.param("<a href=/x>y</a><p>words", {"want_text": False}, id="links only"),
     pytest.param("<a href=1>a</a><a href=2>b</a>", {"max_links": 1}, id="few links"),
     pytest.param("<meta name=other content=noindex><p>x", {"token": "other"}, id="token"),

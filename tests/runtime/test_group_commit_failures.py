@@ -14,7 +14,7 @@ from app.crawl.state.visit import Visit
 from app.crawl.visit import settle
 from app.crawl.visit import work as at_work
 from app.crawl.visit.visit import settle_alone, take_up
-from app.errors import ServiceError
+from app.errors import ServiceError, Unwritable
 from app.model import Budgets, Refusal, RequestKind, Url, VisitEnding
 from app.policy.candidate import in_front
 from app.store import hosts, suppressions, urls
@@ -81,10 +81,10 @@ def test_one_that_cannot_be_written_is_its_own_affair(
         record(tx, rows)
 
     monkeypatch.setattr(urls, "record", fail)
-    with pytest.raises(ValueError, match="a bug"):
+    with pytest.raises(Unwritable, match="a bug"):
         basket.settle()
     assert settle_alone(well).ending == VisitEnding.PARKED
-    with pytest.raises(ValueError, match="a bug"):
+    with pytest.raises(Unwritable, match="a bug"):
         settle_alone(ill)
     by_host = {site.host: states(worker.engine, site).count("queued") for site in sites}
     assert by_host == {well.lease.host: 2, ill.lease.host: 3}

@@ -4,7 +4,9 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from tests.store.rows import make_crawl, make_host, sql
+from app.policy.lifecycle import UrlState, said_state
+from tests.store.rows import admission, make_crawl, make_host, sql
+from tests.store.url_states import stand
 
 FETCH = """
 INSERT INTO fetches (host_id, crawl_id, visit_id, url_key, url, kind, reason, started_at, ended_at, delay_s, outcome,
@@ -55,3 +57,23 @@ def test_duplicates_name_the_page_that_they_repeat(engine: Engine) -> None:
     (row,) = sql(engine, "SELECT * FROM v_duplicates")
     assert (row["crawl"], row["host"], row["kind"], row["title"]) == ("c", "h.test", "text", None)
     assert (row["url"], row["of_url"]) == ("http://h.test/copy", "http://h.test/")
+
+
+def test_what_is_due_says_its_state_in_the_words_of_commands(engine: Engine) -> None:
+    """As `said_state` does; `state` and `waits_for` keep their values."""
+    crawl, host = make_crawl(engine, state="active", keep_fresh=True), make_host(engine, "h.test")
+    stand(engine, admission(host, crawl, "/queued"), UrlState.QUEUED)
+    stand(engine, admission(host, crawl, "/retrying"), UrlState.RESTING, retrying=True)
+    stand(engine, admission(host, crawl, "/deferred"), UrlState.RESTING)
+    stand(engine, admission(host, crawl, "/done"), UrlState.RESTING)
+    sql(engine, "UPDATE urls SET fetched_at = now() WHERE url LIKE '%/done'")
+    rows = sql(engine, "SELECT d.*, fetched_at, retrying FROM v_due AS d JOIN urls USING (url) ORDER BY url")
+    assert [(row["state"], row["waits_for"], row["said"]) for row in rows] == [
+        ("resting", "recrawl", "deferred"),
+        ("resting", "recrawl", "done"),
+        ("queued", "host", "queued"),
+        ("resting", "retry", "retrying"),
+    ]
+    assert [row["said"] for row in rows] == [
+        said_state(row["state"], retrying=row["retrying"], is_fetched=row["fetched_at"] is not None) for row in rows
+    ]

@@ -24,6 +24,10 @@ def chromium() -> Iterator[Chromium]:
 
 
 FITS = "document.documentElement.scrollWidth <= innerWidth"
+CUT_OFF = """[...document.querySelectorAll('.side nav a')].filter(link => {
+    const box = link.getBoundingClientRect(), side = document.querySelector('.side').getBoundingClientRect();
+    return box.left < 0 || box.right > innerWidth || box.bottom > side.bottom + 1;
+}).map(link => link.textContent)"""
 # path, a place that scripts or the stream have filled
 PAGES = [
     ("/", "[data-requests] tr"),
@@ -46,6 +50,7 @@ def test_a_page_fits_and_fetches_nothing_from_elsewhere(
     page.goto(browser.url + path.format(host=site.host, url=site.url("/")))
     page.locator(place).first.wait_for()
     assert page.evaluate(FITS), "it scrolls sideways on a phone"
+    assert page.evaluate(CUT_OFF) == [], "links to pages out of sight"
     page.emulate_media(color_scheme="light")
     page.set_viewport_size({"width": 1440, "height": 900})
     page.locator(place).first.wait_for()

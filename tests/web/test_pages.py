@@ -5,6 +5,7 @@ import threading
 from datetime import UTC, datetime
 from html import unescape
 from html.parser import HTMLParser
+from urllib.parse import quote
 
 import pytest
 from sqlalchemy import Connection, Engine, event
@@ -12,7 +13,9 @@ from starlette.routing import Route
 
 from app.admin.captures import CapturePage
 from app.model import Archived, Capture, CaptureKind
+from app.web.order import acts_in
 from app.web.pages.capture import CapturePart, file_name
+from app.web.render import make_templates
 from app.web.routes import routes
 from tests.crawl.web import Site
 from tests.store.rows import sql
@@ -56,6 +59,7 @@ PAGES = [
     ("/export/file?crawl=docs", "A lantern in the orchard."),
     ("/page?u={url}a&crawl=docs", "A lantern in the orchard."),
     ("/page?u={app}&crawl=shells", "/url/download?u="),
+    ("/orders?subject=nobody", "Queue again, Forget"),
     ("/live", "Visits that run"),
     ("/errors", "HTTP 500"),
     ("/errors?crawl=docs", "/broken"),
@@ -283,3 +287,80 @@ def test_the_fleet_is_read_in_one_transaction(crawled: Engine, browser: Browser)
     finally:
         event.remove(crawled, "begin", note)
     assert len([name for name in begun if name != "checks"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "form"),
+    [
+        (
+            "UPDATE urls SET state = 'quarantined', cause = 'poison' WHERE url = :url",
+            "/url?u={url}",
+            "/act/url.retry?subject={quoted}",
+        ),
+        (
+            "UPDATE urls SET state = 'refused', cause = 'trap', detail = '/w#' WHERE url = :url",
+            "/url?u={url}",
+            "/act/url.retry?subject={quoted}&force=on",
+        ),
+        (
+            "UPDATE hosts SET state = 'paused' WHERE name = :host",
+            "/host?name={host}",
+            "/act/host.resume?subject={host}",
+        ),
+    ],
+)
+def test_what_waits_for_an_operator_leads_to_the_form_that_helps(
+    browser: Browser, site: Site, crawled: Engine, change: str, path: str, form: str
+) -> None:
+    """No command stands on a page that has a button for it."""
+    url = site.url("/b")
+    before = sql(crawled, "SELECT state, cause, detail FROM urls WHERE url = :url", url=url)[0]
+    stood = sql(crawled, "SELECT state FROM hosts WHERE name = :host", host=site.host)[0]["state"]
+    sql(crawled, change, **({"url": url} if ":url" in change else {"host": site.host}))
+    try:
+        shown = unescape(browser.get(path.format(url=quote(url, safe=""), host=site.host)).text)
+    finally:
+        sql(
+            crawled,
+            "UPDATE urls SET state = :state, cause = :cause, detail = :detail WHERE url = :url",
+            **before,
+            url=url,
+        )
+        sql(crawled, "UPDATE hosts SET state = :state WHERE name = :host", state=stood, host=site.host)
+    waits = shown[shown.index("It waits for") :].partition("</p>")[0]
+    assert f'href="{form.format(quoted=quote(url, safe=""), host=site.host)}"' in waits
+    assert f"tiptoe {'url retry' if 'url' in path else 'host resume'}" not in waits
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        (
+            "its crawl, which is finished: tiptoe crawl edit a-b --max-pages N, then tiptoe crawl start a-b",
+            [
+                ("its crawl, which is finished: ", ""),
+                ("edit", "/act/crawl.edit?subject=a-b"),
+                (", then ", ""),
+                ("start again", "/act/crawl.start?subject=a-b"),
+                ("", ""),
+            ],
+        ),
+        (
+            "an operator: tiptoe url retry 'http://h.test/?a=1&b=2' --force; or a profile",
+            [
+                ("an operator: ", ""),
+                ("queue again", "/act/url.retry?subject=http%3A%2F%2Fh.test%2F%3Fa%3D1%26b%3D2&force=on"),
+                ("; or a profile", ""),
+            ],
+        ),
+        ("nothing: tiptoe host patterns h.test", [("nothing: tiptoe host patterns h.test", "")]),
+    ],
+)
+def test_commands_that_an_act_does_become_links(line: str, parts: list[tuple[str, str]]) -> None:
+    assert acts_in(line) == parts
+
+
+def test_lists_of_an_item_are_shown_as_text() -> None:
+    shown = make_templates().from_string("{{ flat }} | {{ deep }}").render(flat=["a<b", 2], deep={"a": ["ü"]})
+    assert unescape(shown) == 'a<b; 2 | {"a": ["ü"]}'
+    assert "<b" not in shown

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -26,16 +27,16 @@ REOPEN_PAGE = 1_000
 def write(visits: Sequence[Visit], tx: Connection) -> Settling:
     """Write everything but the hosts' own rows."""
     settling = Settling(tx, visits)
-    for step in steps():
+    for step in steps(visits[0].worker.hooks):
         if not isinstance(step, SettlePart) or any(visit.batch.rows(step) for visit in visits):
             settling.brought[step] = step.write(settling)
     return settling
 
 
 @cache
-def steps() -> Sequence[SettleStep]:
-    """The steps of a settle, the core's and the features', in the order of their ranks."""
-    return sorted([*_CORE, *plugins.steps()], key=lambda step: step.rank)
+def steps(hooks: Any) -> Sequence[SettleStep]:
+    """The steps of a settle, the core's and the features' that answer these hooks, in the order of their ranks."""
+    return sorted([*_CORE, *plugins.steps(hooks)], key=lambda step: step.rank)
 
 
 def _enter(settling: Settling) -> Entered:

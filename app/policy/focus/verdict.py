@@ -79,8 +79,9 @@ def _of_parameter(pattern: str, target: str) -> str | None:
     """A regular expression of a parameter, for URLs on any path that differ in it from fetched pages; None: others."""
     mark, _, names = pattern.partition("?")
     name = names.partition("&")[0]
-    found = re.search(rf"[?&]({re.escape(name)})=", target, re.IGNORECASE) if mark == MARK else None
-    return f"[?&]{_SPECIAL.sub('.', found[1])}=" if found else None
+    written = [each.partition("=")[0] for each in target.partition("?")[2].split("&") if "=" in each]
+    found = next((each for each in written if each.lower() == name.lower()), None) if mark == MARK else None
+    return f"[?&]{_SPECIAL.sub('.', found)}=" if found else None
 
 
 def _start_of(target: str) -> str:

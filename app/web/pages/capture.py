@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app import plugins
 from app.admin import captures
 from app.admin.captures import CapturedUrl, CapturePage
 from app.errors import ArchiveMissing, InputError, SegmentElsewhere
@@ -49,7 +50,15 @@ def stored(request: Request) -> Response:
     text = (row and row["main_text"]) or ""
     is_cut = len(text) > TEXT_CHARS
     return page(
-        request, "page.html", row=row, captured=captured, crawl=crawl, url=url, text=text[:TEXT_CHARS], is_cut=is_cut
+        request,
+        "page.html",
+        row=row,
+        columns=plugins.columns_of(shared.settings.plugins, row and row["data"]),
+        captured=captured,
+        crawl=crawl,
+        url=url,
+        text=text[:TEXT_CHARS],
+        is_cut=is_cut,
     )
 
 

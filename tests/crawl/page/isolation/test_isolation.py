@@ -171,7 +171,7 @@ def test_a_reader_gets_no_more_time_than_the_lease_leaves(poisoned: Make, web: W
 class Noting(Readers):
     """Notes how long it might take, and cannot be started."""
 
-    def page(self, *_: object, within_s: float) -> str:  # type: ignore[override]
+    def page(self, *_: object, within_s: float, **__: object) -> str:  # type: ignore[override]
         self.within_s = within_s
         return "none"
 

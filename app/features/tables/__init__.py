@@ -1,0 +1,1 @@
+"""Tables of plugins: made where the schema is upgraded, written after everything else that a settle writes."""

@@ -1,0 +1,87 @@
+"""What the house holds beside lines: fields of a record, locks, threads, caches. The lists may only shrink.
+
+A row of a table has the columns that it has, and settings are as many as there are.
+"""
+
+from collections.abc import Mapping
+
+import pytest
+
+from tests import house
+
+FIELDS_MOST = 20
+ROWS = "app.store."  # its records are rows
+
+# record → its fields today
+WIDE = {
+    "app.admin.robots_report:Ruling": 26,
+    "app.crawl.state.worker:Worker": 38,
+    "app.model.capture:Capture": 22,
+    "app.model.fetch:Reply": 21,
+    "app.net.exchange:Exchange": 22,
+}
+
+# what a process waits on, starts or keeps → module and how often
+HELD = {
+    "locks": """
+        app.beat.reread_pages app.browser.pool:2 app.celery_redis app.crawl.state.ceiling app.crawl.state.grants:2
+        app.crawl.state.line:3 app.crawl.state.setup app.crawl.state.worker app.features.archive.bodies
+        app.features.archive.keeper:3 app.features.archive.segment:2 app.features.archive.writer
+        app.features.extract.pool app.features.render.at_host app.features.render.cache app.features.render.requests
+        app.local.background:2 app.local.rendering app.metrics.fleet app.net.dns:2 app.net.pool:2 app.parse.language
+        app.runtime.clock_tie app.runtime.delay_queue:3 app.runtime.group_commit:2 app.runtime.intake:3
+        app.runtime.lru app.runtime.memory_gate app.runtime.reader_pool:2 app.runtime.seats app.web.checks
+        app.web.once:2 app.web.pages.export_form app.web.pages.picture app.web.pulse app.web.users workers.bell
+        workers.extract:2 workers.process workers.visit
+    """,
+    "threads": """
+        app.admin.extract app.admin.seeds app.browser.connection app.browser.pool app.browser.traffic app.celery
+        app.features.archive.keeper:2 app.features.extract.pool app.features.render.serve app.local.background
+        app.local.demo.web app.local.rendering app.metrics.fleet app.metrics.serve app.net.dns app.runtime.broker
+        app.runtime.delay_queue app.runtime.reader_pool app.runtime.reader_process app.web.checks app.web.once
+        workers.bell workers.watchdog:3
+    """,
+    "caches": """
+        app.clock app.config app.crawl.state.setup app.crawl.state.shared_budgets app.crawl.visit.write
+        app.features.archive.cdxj app.features.archive.record app.features.extract.items app.features.tables.rows
+        app.net.address app.net.head:2 app.net.http app.parse.charset app.parse.html.content:2 app.parse.html.survey
+        app.parse.language:2 app.plugins:2 app.policy.focus.near app.policy.focus.novelty:2 app.policy.focus.profile
+        app.policy.focus.recrawl app.policy.focus.shape app.policy.focus.shipped app.policy.host:2 app.policy.identity
+        app.policy.media_type app.policy.robots_match app.policy.scope app.policy.tdm app.policy.url:2
+        app.policy.words app.runtime.process_name app.store.db:2 app.store.views app.web.metrics workers.bell
+        workers.extract:2 workers.maintenance workers.process:4 workers.render
+    """,
+}
+
+
+def known(kind: str) -> dict[str, int]:
+    return {name: int(count or 1) for name, _, count in (word.partition(":") for word in HELD[kind].split())}
+
+
+def above(found: Mapping[str, int], most: Mapping[str, int]) -> dict[str, int]:
+    return {name: count for name, count in found.items() if count > most.get(name, 0)}
+
+
+def below(found: Mapping[str, int], most: Mapping[str, int]) -> list[str]:
+    """Names whose number has shrunk: write the new one, or take it off the list."""
+    return [name for name, count in most.items() if found.get(name, 0) < count]
+
+
+def test_a_record_has_at_most_20_fields() -> None:
+    wide = {name: n for name, n in house.records().items() if n > FIELDS_MOST and not name.startswith(ROWS)}
+    assert above(wide, WIDE) == {}, "divide the record: its parts are made, and needed, at different places"
+    assert below(wide, WIDE) == []
+
+
+@pytest.mark.parametrize("kind", HELD)
+def test_nothing_more_is_waited_on_started_or_kept(kind: str) -> None:
+    found = house.held()[kind]
+    assert above(found, known(kind)) == {}, f"do without, or use one of the {kind} that there are"
+    assert below(found, known(kind)) == []
+
+
+def test_the_lists_are_of_what_there_is() -> None:
+    """They see what a module holds: a list that finds nothing would pass for ever."""
+    assert house.held()["locks"]["app.runtime.reader_pool"] == 2
+    assert above({"a": 2, "b": 1}, {"a": 1, "b": 1}) == {"a": 2}
+    assert below({"a": 1}, {"a": 2, "b": 1}) == ["a", "b"]
