@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 import pluggy
@@ -207,6 +207,17 @@ def manager(names: tuple[str, ...] = BUILT_IN) -> pluggy.PluginManager:
     return plugins
 
 
+class Relay:
+    """The functions of a relay, by the names of their hooks. It equals itself alone, and can be a key."""
+
+    def __init__(self, functions: Mapping[str, Callable[..., Any]]) -> None:
+        vars(self).update(functions)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Callable[..., Any]: ...
+
+
 @cache
 def hooks(names: tuple[str, ...] = BUILT_IN) -> Any:
     """The relay by which the core asks these features: one function a hook, with keyword arguments.
@@ -214,7 +225,7 @@ def hooks(names: tuple[str, ...] = BUILT_IN) -> Any:
     It asks the features as pluggy does, in less than half of the time: six questions are asked a page.
     """
     hook = manager(names).hook
-    return SimpleNamespace(**{name: _relay(getattr(hook, name)) for name in vars(Hooks) if not name.startswith("_")})
+    return Relay({name: _relay(getattr(hook, name)) for name in vars(Hooks) if not name.startswith("_")})
 
 
 def _relay(hook: pluggy.HookCaller) -> Callable[..., Any]:
