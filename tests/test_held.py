@@ -15,7 +15,7 @@ ROWS = "app.store."  # its records are rows
 # record → its fields today
 WIDE = {
     "app.admin.robots_report:Ruling": 26,
-    "app.crawl.state.worker:Worker": 38,
+    "app.crawl.state.worker:Worker": 39,
     "app.model.capture:Capture": 22,
     "app.model.fetch:Reply": 21,
     "app.net.exchange:Exchange": 22,
@@ -35,20 +35,20 @@ HELD = {
         workers.extract:2 workers.process workers.visit
     """,
     "threads": """
-        app.admin.extract app.admin.seeds app.browser.connection app.browser.pool app.browser.traffic app.celery
+        app.admin.extract app.admin.seeds app.beat.reread_pages app.browser.connection app.browser.pool app.browser.traffic app.celery
         app.features.archive.keeper:2 app.features.extract.pool app.features.render.serve app.local.background
         app.local.demo.web app.local.rendering app.metrics.fleet app.metrics.serve app.net.dns app.runtime.broker
-        app.runtime.delay_queue app.runtime.reader_pool app.runtime.reader_process app.web.checks app.web.once
+        app.runtime.delay_queue app.runtime.reader_pool app.web.checks app.web.once
         workers.bell workers.watchdog:3
     """,
     "caches": """
         app.clock app.config app.crawl.state.setup app.crawl.state.shared_budgets app.crawl.visit.write
         app.features.archive.cdxj app.features.archive.record app.features.extract.items app.features.tables.rows
         app.net.address app.net.head:2 app.net.http app.parse.charset app.parse.html.content:2 app.parse.html.survey
-        app.parse.language:2 app.plugins:2 app.policy.focus.near app.policy.focus.novelty:2 app.policy.focus.profile
+        app.parse.language:2 app.plugins:3 app.policy.focus.near app.policy.focus.novelty:2 app.policy.focus.profile
         app.policy.focus.recrawl app.policy.focus.shape app.policy.focus.shipped app.policy.host:2 app.policy.identity
         app.policy.media_type app.policy.robots_match app.policy.scope app.policy.tdm app.policy.url:2
-        app.policy.words app.runtime.process_name app.store.db:2 app.store.views app.web.metrics workers.bell
+        app.policy.words app.runtime.process_name app.store.db:2 app.store.suppressions app.store.views app.web.metrics workers.bell
         workers.extract:2 workers.maintenance workers.process:4 workers.render
     """,
 }

@@ -23,6 +23,8 @@ KNOWN = {
     ("app/parse/html/content.py", "_AROUND _PERHAPS_AROUND"): "our lists of names, in the same module",
     ("app/parse/html/shell_data.py", "name"): "names of frameworks, in the same module",
     ("app/parse/html/tree.py", "_ENDS"): "names of elements, in the same module",
+    ("app/plugins.py", "forms table"): "forms of statements of ours, and the plugin's table",
+    ("app/plugins.py", "prefix"): "the plugin's name",
     ("app/policy/focus/profile_text.py", "text"): "the user's profile",
     ("app/policy/scope.py", "text"): "the user's scope",
     ("app/policy/walls.py", "_title phrases"): "our list of walls",
