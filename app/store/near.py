@@ -345,7 +345,7 @@ def drop_crawl(tx: Connection, crawl_id: int, n: int = KEYS_AT_ONCE) -> int:
 
 
 def tie(key: bytes) -> int:
-    """Return the first 8 bytes of a page's key, which decide between two texts of one time."""
+    """What decides between two texts of one time: the first 8 bytes of a page's key."""
     return int.from_bytes(key[:8].ljust(8, b"\0"))
 
 
