@@ -2,25 +2,21 @@
 
 - a page: the CPU of its fingerprint, of the job that compares it, and Postgres' time, over pages of a FOLDER of HTML or
   of the manual that the other benchmarks crawl
-- the same by one process and by two: CPU, and the share of their time that they wait for each other
 - a lookup among so many fingerprints drawn at random, and the bytes that one takes, indexes included
 """
 
 import argparse
 import random
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from hashlib import sha256
 from pathlib import Path
-from subprocess import PIPE
 
 import psycopg
 from sqlalchemy import Connection, Engine, text
 
-from app.beat.find_near import AT_ONCE, find_near
+from app.beat.find_near import find_near
 from app.local.services import LocalServices
 from app.parse.html import html
 from app.policy.focus.fingerprint import BITS, keys, words_of
@@ -33,31 +29,13 @@ PAGES = 2_000
 LOOKUPS = 1_000
 LOT = 20_000
 COPY = "COPY fingerprint_keys (key, fingerprint_id, simhash) FROM STDIN"
-QUEUE = (
-    "INSERT INTO near_queue (host_id, crawl_id, key) SELECT host_id, crawl_id, key FROM pages ORDER BY changed_at, key"
-)
-URLS = """
-INSERT INTO urls (host_id, crawl_id, key, url, state, lane, score, depth, kind, fetched_at, due_at)
-SELECT host_id, crawl_id, key, url, 'resting', 1, 0, 0, 'page', now(), now() FROM pages ON CONFLICT DO NOTHING"""
-NOTED = """
-SELECT count(*), md5(string_agg(concat(url, kind, of_url, bits), ' ' ORDER BY url)) FROM duplicates"""
-MIRRORS = 4
-MIRROR = """
-INSERT INTO pages (host_id, crawl_id, key, url, status, main_text, body_sha256, text_sha256, body_bytes, truncated,
-                   links, depth, first_fetched_at, fetched_at, changed_at)
-SELECT :host, 1, sha256(key || CAST(:words AS bytea)), replace(url, 'h.test', 'h' || :host || '.test'), 200,
-       main_text || :words, body_sha256, sha256(text_sha256 || CAST(:words AS bytea)), 1, false, 0, 0,
-       now(), now(), clock_timestamp()
-FROM pages WHERE host_id = 1"""
 TABLES = ("fingerprints", "fingerprint_keys")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.near", description=__doc__.partition("\n")[0])
     parser.add_argument("folder", nargs="?", type=Path, metavar="FOLDER")
-    parser.add_argument(
-        "--documents", type=int, default=1_000_000, help="fingerprints that are looked up among; 0: none"
-    )
+    parser.add_argument("--documents", type=int, default=1_000_000, help="fingerprints that are looked up among")
     args = parser.parse_args()
     texts = _texts(args.folder)
     _fingerprint(texts)
@@ -67,10 +45,6 @@ def main() -> None:
             migrate.upgrade(services.database_url)
             engine = db.connect(services.database_url)
             _compare(engine, texts)
-            for processes in (1, 2):
-                _share(engine, services.database_url, texts, processes)
-            if args.documents == 0:
-                return
             _fill(engine, args.documents)
             _look_up(engine, args.documents)
             engine.dispose()
@@ -118,38 +92,13 @@ def _compare(engine: Engine, texts: list[str]) -> None:
             ),
             rows,
         )
-        tx.execute(text(QUEUE))
+        tx.execute(text("INSERT INTO near_queue (host_id, crawl_id, key) SELECT host_id, crawl_id, key FROM pages"))
     cpu, began = time.process_time(), time.monotonic()
     found = find_near(engine, within_s=3_600)
     here, took = time.process_time() - cpu, time.monotonic() - began
     n = len(texts)
     print(f"job: {here / n * 1000:.3f} ms of CPU a page, Postgres and wire {(took - here) / n * 1000:.3f} ms; {found}")
     print(f"{_bytes(engine) / found.pages:.0f} bytes a page")
-
-
-def _share(engine: Engine, url: str, texts: list[str], processes: int) -> None:
-    """The job by so many processes, over pages and their mirrors, which differ in a few words."""
-    with engine.begin() as tx:
-        tx.execute(text(f"TRUNCATE {', '.join((*TABLES, 'fingerprints_keyed', 'fingerprint_changes', 'duplicates'))}"))
-        for host in range(MIRRORS if tx.execute(text("SELECT count(*) FROM pages")).scalar_one() == len(texts) else 0):
-            tx.execute(text(MIRROR), {"host": host + 2, "words": f" Hosted by friend {host} for all of us."})
-        tx.execute(text(URLS))
-        tx.execute(text(QUEUE))
-    run = [sys.executable, "-m", "bench.comparer", url, str(AT_ONCE)]
-    started = [subprocess.Popen(run, stdin=PIPE, stdout=PIPE, text=True) for _ in range(processes)]
-    for each in started:
-        assert each.stdin is not None
-        each.stdin.write("\n")
-        each.stdin.flush()
-    said = [[float(n) for n in each.communicate()[0].splitlines()[-1].split()] for each in started]
-    took, cpu, waited, compared = (sum(column) for column in zip(*said, strict=True))
-    n = len(texts) * (MIRRORS + 1)
-    with engine.begin() as tx:
-        noted = tx.execute(text(NOTED)).one()
-    print(
-        f"{processes} processes, {n} pages, {int(compared)} comparisons: {cpu / n * 1000:.3f} ms of CPU a page, "
-        f"{took / processes:.1f} s, of which {100 * waited / took:.2f} % wait for locks; notes {noted}"
-    )
 
 
 def _fill(engine: Engine, documents: int) -> None:
@@ -194,11 +143,7 @@ def _look_up(engine: Engine, documents: int) -> None:
     for first in range(0, LOOKUPS, 50):
         with db.transaction(engine) as tx:
             near.put(
-                tx,
-                {
-                    (1, 2, sha256(str(each.id).encode()).digest()): (each.value, 0)
-                    for each in writes[first : first + 50]
-                },
+                tx, {(1, 2, sha256(str(each.id).encode()).digest()): each.value for each in writes[first : first + 50]}
             )
     took = time.monotonic() - began
     size = _bytes(engine) / documents

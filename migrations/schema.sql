@@ -370,18 +370,6 @@ CREATE INDEX fetches_budget ON fetches USING btree (address_budget COLLATE "C") 
 CREATE INDEX fetches_host ON fetches USING btree (host_id, started_at);
 CREATE INDEX fetches_url ON fetches USING btree (host_id, substr(url_key, 1, 8), started_at);
 
-CREATE TABLE fingerprint_changes (
-    id bigint NOT NULL,
-    gone bigint[] NOT NULL,
-    wanted bigint[] NOT NULL,
-    unwanted bigint[] NOT NULL,
-    CONSTRAINT fingerprint_changes_pkey PRIMARY KEY (id)
-);
-COMMENT ON TABLE fingerprint_changes IS 'The last changes of fingerprints, for the memories of the processes that compare; in order, without gaps.';
-COMMENT ON COLUMN fingerprint_changes.gone IS 'fingerprints that were deleted';
-COMMENT ON COLUMN fingerprint_changes.wanted IS 'fingerprints that others look for from now on';
-COMMENT ON COLUMN fingerprint_changes.unwanted IS 'fingerprints that others look for no longer';
-
 CREATE TABLE fingerprint_keys (
     key bigint NOT NULL,
     fingerprint_id bigint NOT NULL,
@@ -397,13 +385,11 @@ CREATE TABLE fingerprints (
     key bytea NOT NULL,
     id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
     simhash bigint NOT NULL,
-    text_at bigint DEFAULT 0 NOT NULL,
     CONSTRAINT fingerprints_pkey PRIMARY KEY (host_id, crawl_id, key)
 );
 COMMENT ON TABLE fingerprints IS 'Fingerprints of main texts. Written by beat, after the page.';
-COMMENT ON COLUMN fingerprints.id IS 'in the order in which they were stored';
+COMMENT ON COLUMN fingerprints.id IS 'the oldest is an original';
 COMMENT ON COLUMN fingerprints.simhash IS '64 bits: app.policy.focus.simhash';
-COMMENT ON COLUMN fingerprints.text_at IS 'when its text was fetched, in microseconds since 1970; 0: a release that did not keep it';
 CREATE INDEX fingerprints_host ON fingerprints USING btree (host_id, crawl_id) INCLUDE (id, simhash);
 CREATE UNIQUE INDEX fingerprints_id ON fingerprints USING btree (id);
 
@@ -415,10 +401,10 @@ CREATE TABLE fingerprints_keyed (
     CONSTRAINT fingerprints_keyed_pkey PRIMARY KEY (is_only),
     CONSTRAINT fingerprints_keyed_one_row CHECK (is_only)
 );
-COMMENT ON TABLE fingerprints_keyed IS 'Up to which fingerprint keys are written: others are in the memory of each process that compares.';
+COMMENT ON TABLE fingerprints_keyed IS 'Up to which fingerprint keys are written: younger ones are in the memory of the process that compares.';
 COMMENT ON COLUMN fingerprints_keyed.up_to IS 'the last fingerprint that has keys, if others look for it';
 COMMENT ON COLUMN fingerprints_keyed.crawl_ids IS 'crawls that have such';
-COMMENT ON COLUMN fingerprints_keyed.compared_by IS 'the last change: fingerprint_changes';
+COMMENT ON COLUMN fingerprints_keyed.compared_by IS 'the last transaction that compared pages';
 
 CREATE TABLE host_events (
     id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
@@ -567,11 +553,9 @@ CREATE TABLE near_queue (
     host_id bigint NOT NULL,
     crawl_id bigint NOT NULL,
     key bytea NOT NULL,
-    again boolean DEFAULT false NOT NULL,
     CONSTRAINT near_queue_pkey PRIMARY KEY (id)
 );
 COMMENT ON TABLE near_queue IS 'Pages whose text is new, to be compared with others, the oldest first; a page may be there twice.';
-COMMENT ON COLUMN near_queue.again IS 'its text was compared before';
 
 CREATE TABLE operator_log (
     id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,

@@ -1,16 +1,14 @@
 """Find near duplicates: compares pages whose text is new with the others of their crawl, beside the crawl.
 
-As many processes as there are do it, each for some seconds at most, and each with a lot of pages that no other has. The
-older text is the original, whoever compares. A near duplicate is noted, and the links that it was the first to name
+One process at a time, for some seconds at most. A near duplicate is noted, and the links that it was the first to name
 wait in the last lane. A duplicate whose original is gone is one no longer: it looks for another, and its links get
 their lanes back.
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import structlog
@@ -24,11 +22,8 @@ from app.policy.focus.profile import Profile
 from app.policy.focus.shipped import GENERAL, profile_of
 from app.policy.lane import LAST_LANE
 from app.store import crawls, db, hosts, near, server
-from app.store.near import Change, QueuedLink
+from app.store.near import Note, QueuedLink, Waiting
 from app.store.search import Where
-
-if TYPE_CHECKING:
-    from app.beat.compare_lot import Compared
 
 _log = structlog.get_logger()
 AT_ONCE = 200  # pages: planning the queries of a lot takes 1.5 ms, and mirrors share originals
@@ -41,20 +36,16 @@ BLOCKS = 64  # of the table of duplicates that are looked at for orphans: 3,000 
 
 @dataclass(slots=True, kw_only=True)
 class NearFound:
-    """Pages that were compared, near duplicates, pages for review, and duplicates whose original is gone.
-
-    lots: of pages that were taken from the queue, though they need no comparison
-    """
+    """Pages that were compared, near duplicates, pages for review, and duplicates whose original is gone."""
 
     pages: int = 0
     near: int = 0
     review: int = 0
     reopened: int = 0
-    lots: int = field(default=0, compare=False)
 
 
 def find_near(engine: Engine, *, within_s: float = MOST_S, memory: NearMemory | None = None) -> NearFound:
-    """Compare pages that no other process has, for so long, and reopen duplicates whose originals are gone.
+    """Compare pages for so long, and reopen duplicates whose originals are gone. Nothing while another process does.
 
     While more than BACKLOG pages wait, it goes on for MOST_S.   memory: of the calls before
     """
@@ -65,7 +56,6 @@ def find_near(engine: Engine, *, within_s: float = MOST_S, memory: NearMemory | 
         lot = db.repeat(partial(_compare_lot, engine, memory))
         if lot is None:
             break
-        found.lots += 1
         found.pages += lot.pages
         found.near += lot.near
         found.review += lot.review
@@ -78,16 +68,23 @@ def find_near(engine: Engine, *, within_s: float = MOST_S, memory: NearMemory | 
 
 
 def catch_up(engine: Engine, crawl_id: int, *, within_s: float, pause: Callable[[], object]) -> None:
-    """Compare pages until none of this crawl waits, or for so long.   pause: called while other processes have all"""
+    """Compare pages until none of this crawl waits, or for so long.   pause: called while another process compares"""
     ends_s, memory = time.monotonic() + within_s, NearMemory()
     while _waits(engine, crawl_id) and (left_s := ends_s - time.monotonic()) > 0:
-        if not find_near(engine, within_s=min(left_s, MOST_S), memory=memory).lots:
+        if db.repeat(partial(_is_free, engine)):
+            find_near(engine, within_s=min(left_s, MOST_S), memory=memory)
+        else:
             pause()
 
 
 def _waits(engine: Engine, crawl_id: int) -> bool:
     with db.transaction(engine) as tx:
         return near.waiting(tx, crawl_id=crawl_id, most=1) > 0
+
+
+def _is_free(engine: Engine) -> bool:
+    with db.transaction(engine) as tx:
+        return server.be_alone(tx, "near")
 
 
 def _is_behind(engine: Engine) -> bool:
@@ -105,15 +102,13 @@ def reopen(engine: Engine) -> int:
 
 def _part(engine: Engine) -> tuple[int, list[int]]:
     with db.transaction(engine) as tx:
-        if not server.be_alone(tx, "near orphans"):
+        if not server.be_alone(tx, "near"):
             return 0, []
         orphans = near.orphans(tx, ORPHANS, blocks=BLOCKS)
         if not orphans:
             return 0, []
         hosts.lock(tx, sorted({each.host_id for each in orphans}))
         woken = near.part(tx, orphans)
-        near.lock(tx)
-        near.changed(tx, near.keyed(tx), Change(near.drop_of(tx, orphans), [], []))
         _return_lanes(tx, [(each.host_id, each.crawl_id, each.url) for each in orphans if each.kind == Likeness.NEAR])
         return len(orphans), sorted(set(woken))
 
@@ -124,56 +119,37 @@ def _wake(engine: Engine, host_ids: list[int]) -> None:
 
 
 def _compare_lot(engine: Engine, memory: NearMemory) -> NearFound | None:
-    """Compare the next pages of the queue. None: other processes have all that wait.
+    """Compare the next pages of the queue. None: there are none, or another process compares.
 
-    The rows of the queue are locked meanwhile: where the process is killed, they are free at once. Fingerprints are
-    committed before they are compared, so that whoever stores another later meets them. Hosts are locked last, for the
-    notes.
+    Hosts are locked last, for the notes alone: nobody else locks what was written before.
     """
     with db.transaction(engine) as tx:
-        waiting = near.lot(tx, AT_ONCE, most_bytes=BYTES_AT_ONCE)
+        waiting = near.lot(tx, AT_ONCE, most_bytes=BYTES_AT_ONCE) if server.be_alone(tx, "near") else []
         if not waiting:
             return None
-        from app.beat import compare_lot  # numpy comes with it: where no page waits, nobody needs it
+        from app.beat.compare_lot import compare  # numpy comes with it: where no page waits, nobody needs it
 
-        lot = compare_lot.read(waiting)
-        with db.transaction(engine) as stored:
-            memory.lock(stored)
-            compare_lot.store(stored, lot, memory)
-        memory.keep()
-        compare_lot.compare(tx, lot, memory)
-        left = _write(tx, lot, memory)
-        near.done(tx, [each.id for each in waiting if each.where not in left])
+        pages, notes = compare(tx, waiting, memory)
+        _write(tx, waiting, notes)
+        near.done(tx, [each.id for each in waiting])
     memory.keep()
-    memory.key_oldest(engine)
-    kinds = [note["kind"] for where, note in lot.notes.items() if where not in left]
-    pages = sum(where not in left for where in lot.prints)
+    kinds = [note["kind"] for note in notes.values()]
     return NearFound(pages=pages, near=kinds.count(Likeness.NEAR), review=kinds.count(Likeness.REVIEW))
 
 
-def _write(tx: Connection, lot: "Compared", memory: NearMemory) -> set[Where]:
-    """Write the notes under the hosts' locks, and move the links of near duplicates to the last lane.
-
-    Returns pages that are to be compared again, as another process has found something meanwhile.
-    """
-    from app.beat import compare_lot
-
-    parted = [each for each in lot.waiting if each.noted and each.where not in lot.notes]
-    if lot.notes or parted:
-        hosts.lock(tx, sorted({where[0] for where in lot.notes} | {each.host_id for each in parted}))
+def _write(tx: Connection, waiting: Sequence[Waiting], notes: Mapping[Where, Note]) -> None:
+    """Write the notes under the hosts' locks, and move the links of near duplicates to the last lane."""
+    parted = [each for each in waiting if each.noted and each.where not in notes]
+    if not notes and not parted:
+        return
+    hosts.lock(tx, sorted({where[0] for where in notes} | {each.host_id for each in parted}))
+    near.note(tx, list(notes.values()))
+    near.forget(tx, sorted({each.where for each in parted}))
     _return_lanes(tx, [(each.host_id, each.crawl_id, each.url) for each in parted if each.url is not None])
-    repeating = [
-        (note["host_id"], note["crawl_id"], note["url"]) for note in lot.notes.values() if repeats_another(note)
-    ]
+    repeating = [(note["host_id"], note["crawl_id"], note["url"]) for note in notes.values() if repeats_another(note)]
     if repeating:
         last = (link._replace(lane=LAST_LANE) for link in near.queued_links(tx, repeating) if link.lane < LAST_LANE)
         near.set_lane(tx, list(last))
-    memory.lock(tx)
-    left = compare_lot.undone(tx, lot)
-    near.note(tx, [note for where, note in lot.notes.items() if where not in left])
-    near.forget(tx, sorted({each.where for each in parted if each.where not in left}))
-    compare_lot.finish(tx, lot, memory, left)
-    return left
 
 
 def _return_lanes(tx: Connection, pages: Sequence[tuple[int, int, str]]) -> None:

@@ -3,20 +3,18 @@
 One query of near.sql each, in the caller's transaction. Fingerprints are signed here, as Postgres' bigint is.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
 
 from sqlalchemy import Connection
 
 from app.policy.focus import fingerprint
-from app.policy.focus.fingerprint import Alike
-from app.policy.focus.near import START_CHARS, Likeness
+from app.policy.focus.near import START_CHARS
 from app.store import db, search
 from app.store.search import Where
 
 _sql = db.queries("near")
 KEYS_AT_ONCE = 50_000
-CHANGES_KEPT = 1_000  # of processes that compare; one that missed more reads all fingerprints that have no keys
 _SIGN = 1 << 63
 _KEY_BITS = 25  # of a key of `fingerprint.keys`; a crawl's id stands above
 
@@ -28,8 +26,6 @@ class Waiting(NamedTuple):
     fingerprint_id  and simhash: as they were; None: it has none
     noted           as being like another: near or review
     is_gone         it repeats nothing, and may come back
-    text_at         when its text was fetched, in microseconds
-    again           its text was compared before
     """
 
     id: int
@@ -43,8 +39,6 @@ class Waiting(NamedTuple):
     main_text: str | None
     noted: str | None
     is_gone: bool
-    text_at: int | None = None
-    again: bool = False
 
     @property
     def where(self) -> Where:
@@ -52,37 +46,27 @@ class Waiting(NamedTuple):
 
 
 class Fingerprint(NamedTuple):
-    """The fingerprint of a page.
-
-    value  from 0 to 2**64 - 1
-    at     when its text was fetched, in microseconds
-    """
+    """The fingerprint of a page. value: from 0 to 2**64 - 1"""
 
     id: int
     where: Where
     value: int
-    at: int = 0
-
-    @property
-    def age(self) -> tuple[int, int, int]:
-        """The least is of the oldest text."""
-        return self.at, tie(self.where[2]), self.id
 
 
 class Keyed(NamedTuple):
-    """Fingerprints that have keys, by the id of the last, and their crawls. compared_by: the last change"""
+    """Fingerprints that have keys, by the id of the last, and their crawls. compared_by: the last transaction"""
 
     up_to: int
     crawl_ids: list[int]
     compared_by: int
 
 
-class Change(NamedTuple):
-    """Fingerprints that one lot has deleted, and those that others look for from now on, or no longer, by their ids."""
+class Like(NamedTuple):
+    """An older fingerprint that differs from fingerprint `id` in so many bits."""
 
-    gone: list[int]
-    wanted: list[int]
-    unwanted: list[int]
+    id: int
+    fingerprint_id: int
+    bits: int
 
 
 class OlderPage(NamedTuple):
@@ -132,11 +116,8 @@ class Note(TypedDict):
 
 
 def lot(tx: Connection, n: int, *, most_bytes: int) -> list[Waiting]:
-    """Take the oldest pages of the queue that no other transaction has: `n`, or fewer whose texts have so many bytes.
-
-    A page that waits behind another row of itself is left. From now on the transaction plans for the tables as they
-    are.
-    """
+    """The oldest pages of the queue: `n` of them, or fewer whose texts have so many bytes. From now on the transaction
+    plans for the tables as they are."""
     db.run(tx, _sql["fresh_plans"])
     found = db.run(tx, _sql["lot"], {"n": n, "most_bytes": most_bytes}).of(Waiting)
     return [each if each.simhash is None else each._replace(simhash=_unsigned(each.simhash)) for each in found]
@@ -151,21 +132,16 @@ def done(tx: Connection, ids: Sequence[int]) -> None:
     db.run(tx, _sql["done"], {"ids": db.array_param(ids)})
 
 
-def lock(tx: Connection) -> None:
-    """Wait until no other transaction stores what it compared, or what it found. Lock order: hosts come first."""
-    db.run(tx, _sql["lock"])
-
-
-def put(tx: Connection, values: Mapping[Where, tuple[int, int]]) -> list[Fingerprint]:
-    """Store fingerprints of pages in this order. What a page had before was dropped.   values: value, and at"""
+def put(tx: Connection, values: Mapping[Where, int]) -> list[Fingerprint]:
+    """Store fingerprints of pages in this order. What a page had before was dropped."""
     if not values:
         return []
     rows = [
-        {"host_id": host_id, "crawl_id": crawl_id, "key": key, "simhash": _signed(value), "text_at": at, "n": n}
-        for n, ((host_id, crawl_id, key), (value, at)) in enumerate(values.items())
+        {"host_id": host_id, "crawl_id": crawl_id, "key": key, "simhash": _signed(value), "n": n}
+        for n, ((host_id, crawl_id, key), value) in enumerate(values.items())
     ]
     return [
-        Fingerprint(row.id, where, *values[where])
+        Fingerprint(row.id, where, values[where])
         for row in db.run(tx, _sql["put"], {"rows": db.rows_param(rows)})
         for where in [(row.host_id, row.crawl_id, row.key)]
     ]
@@ -176,25 +152,10 @@ def keyed(tx: Connection) -> Keyed:
     return next(iter(db.run(tx, _sql["keyed"]).of(Keyed)), Keyed(0, [], 0))
 
 
-def changed(tx: Connection, keyed: Keyed, change: Change) -> Keyed:
-    """Store a change, and up to which fingerprint keys are written. The caller holds `lock`."""
-    made = keyed._replace(compared_by=keyed.compared_by + 1)
-    where = {
-        "id": made.compared_by,
-        "gone": db.array_param(change.gone),
-        "wanted": db.array_param(change.wanted),
-        "unwanted": db.array_param(change.unwanted),
-        "up_to": made.up_to,
-        "crawl_ids": db.array_param(made.crawl_ids),
-        "oldest": made.compared_by - CHANGES_KEPT,
-    }
-    db.run(tx, _sql["changed"], where)
-    return made
-
-
-def changes(tx: Connection, *, after: int) -> list[Change]:
-    """Changes behind one, in their order."""
-    return db.run(tx, _sql["changes"], {"after": after}).of(Change)
+def compared(tx: Connection, keyed: Keyed) -> Keyed:
+    """Store up to which fingerprint keys are written, and that this transaction compared pages."""
+    where = {"up_to": keyed.up_to, "crawl_ids": db.array_param(keyed.crawl_ids)}
+    return keyed._replace(compared_by=db.run(tx, _sql["compared"], where).scalar_one())
 
 
 def held(tx: Connection, *, beyond: int) -> bytes:
@@ -220,26 +181,20 @@ def drop(tx: Connection, prints: Sequence[Fingerprint]) -> None:
         db.run(tx, _sql["drop"], {"ids": db.array_param([each.id for each in prints])})
 
 
-def by_key(tx: Connection, prints: Sequence[Fingerprint], *, most: int) -> list[Alike]:
-    """Those of the crawl that differ in DUPLICATE_BITS at most, the closest first: all, up to `most` each."""
+def by_key(tx: Connection, prints: Sequence[Fingerprint], *, most: int) -> list[Like]:
+    """Older ones of the crawl that differ in DUPLICATE_BITS at most, the closest first: all, up to `most` each."""
     where = {"rows": db.rows_param([_keyed(each) for each in prints]), "bits": fingerprint.DUPLICATE_BITS, "most": most}
-    return _alike(db.run(tx, _sql["by_key"], where))
+    return db.run(tx, _sql["by_key"], where).of(Like)
 
 
-def on_host(tx: Connection, prints: Sequence[Fingerprint], *, within: int, most: int) -> list[Alike]:
-    """Those of the same host that differ in REVIEW_BITS at most, among `within` of them: the closest."""
+def on_host(tx: Connection, prints: Sequence[Fingerprint], *, within: int, most: int) -> list[Like]:
+    """Older ones of the same host that differ in REVIEW_BITS at most, among `within` of them."""
     rows = [
         {"id": each.id, "host_id": each.where[0], "crawl_id": each.where[1], "simhash": _signed(each.value)}
         for each in prints
     ]
     where = {"rows": db.rows_param(rows), "bits": fingerprint.REVIEW_BITS, "within": within, "most": most}
-    return _alike(db.run(tx, _sql["on_host"], where))
-
-
-def dated(tx: Connection, likes: Sequence[Alike]) -> list[Alike]:
-    """Likes with the ages of the others, which `of_hosts` does not read."""
-    rows = [{"id": each.id, "other": each.other, "bits": each.bits} for each in likes]
-    return _alike(db.run(tx, _sql["dated"], {"rows": db.rows_param(rows)}))
+    return db.run(tx, _sql["on_host"], where).of(Like)
 
 
 def of_hosts(tx: Connection, hosts: Collection[tuple[int, int]], *, within: int) -> dict[tuple[int, int], bytes]:
@@ -247,19 +202,6 @@ def of_hosts(tx: Connection, hosts: Collection[tuple[int, int]], *, within: int)
     rows = [{"host_id": host_id, "crawl_id": crawl_id} for host_id, crawl_id in sorted(hosts)]
     found = db.run(tx, _sql["of_hosts"], {"rows": db.rows_param(rows), "within": within})
     return {(row.host_id, row.crawl_id): bytes(row.prints) for row in found}
-
-
-def standing(tx: Connection, ids: Collection[int]) -> set[int]:
-    """Those of these fingerprints that are there, and of no near duplicate."""
-    return {row.id for row in db.run(tx, _sql["standing"], {"ids": db.array_param(sorted(ids))})} if ids else set()
-
-
-def queue_late(tx: Connection, late: Sequence[Alike]) -> None:
-    """Queue the younger pages of these, which were compared before an older one was; but those that are like one that
-    comes before it."""
-    if late:
-        rows = [{"id": each.other, "older": each.id, "bits": each.bits} for each in late]
-        db.run(tx, _sql["queue_late"], {"rows": db.rows_param(rows)})
 
 
 def originals(tx: Connection, ids: Collection[int], *, own: Collection[int]) -> dict[int, OlderPage]:
@@ -321,12 +263,6 @@ def part(tx: Connection, orphans: Sequence[Orphan]) -> list[int]:
     return [row.host_id for row in db.run(tx, _sql["requeue"], {"rows": db.rows_param(rows)})]
 
 
-def drop_of(tx: Connection, orphans: Sequence[Orphan]) -> list[int]:
-    """Delete the fingerprints of near duplicates, which nobody looks for: they get others. Returns their ids."""
-    places = [(each.host_id, each.crawl_id, each.key) for each in orphans if each.kind == Likeness.NEAR]
-    return [row.id for row in db.run(tx, _sql["drop_of"], {"rows": search.places(places)})] if places else []
-
-
 def listed(tx: Connection, *, crawl_id: int, kind: str | None, n: int) -> list[dict[str, Any]]:
     """Duplicates of a crawl, the latest first."""
     found = tx.execute(_sql["listed"], {"crawl_id": crawl_id, "kind": kind, "n": n})
@@ -342,15 +278,6 @@ def drop_crawl(tx: Connection, crawl_id: int, n: int = KEYS_AT_ONCE) -> int:
     """Delete keys of a crawl's fingerprints, which are deleted with its pages. Returns how many; 0: none are left."""
     where = {"first": crawl_id << _KEY_BITS, "beyond": crawl_id + 1 << _KEY_BITS, "n": n}
     return tx.execute(_sql["drop_crawl"], where).rowcount
-
-
-def tie(key: bytes) -> int:
-    """What decides between two texts of one time: the first 8 bytes of a page's key."""
-    return int.from_bytes(key[:8].ljust(8, b"\0"))
-
-
-def _alike(rows: Iterable[Any]) -> list[Alike]:
-    return [Alike(row.id, row.other, row.bits, row.text_at, tie(row.key)) for row in rows]
 
 
 def _keyed(each: Fingerprint) -> dict[str, object]:

@@ -7,27 +7,18 @@ SELECT set_config('plan_cache_mode', 'force_custom_plan', true) AS plans,
 -- pages.
 -- LATERAL makes each page a probe of every index: in a new database, without statistics, tables would be read whole.
 -- The order makes it fingerprints' key, and not the index of the host, through which all of the host's are read.
--- Rows that another transaction has are passed by. A page that it has, in an earlier row, is left to it: its text may
--- be older.
-WITH free AS MATERIALIZED (
-    SELECT * FROM near_queue ORDER BY id LIMIT :n FOR UPDATE SKIP LOCKED
-), taken AS MATERIALIZED (
-    SELECT host_id, crawl_id, key FROM near_queue
-    WHERE id < (SELECT max(id) FROM free) AND id NOT IN (SELECT id FROM free)
-)
-SELECT id, host_id, crawl_id, key, url, title, fingerprint_id, simhash, main_text, noted, is_gone, text_at, again
+SELECT id, host_id, crawl_id, key, url, title, fingerprint_id, simhash, main_text, noted, is_gone
 FROM (
-    SELECT q.id, q.host_id, q.crawl_id, q.key, q.again, p.url, p.title, f.id AS fingerprint_id, f.simhash,
+    SELECT q.id, q.host_id, q.crawl_id, q.key, p.url, p.title, f.id AS fingerprint_id, f.simhash,
            CASE WHEN c.near_duplicates AND NOT coalesce(d.kind IN ('body', 'text'), false)
                 THEN p.main_text END AS main_text,
            CASE WHEN d.kind IN ('near', 'review') THEN d.kind END AS noted,
            coalesce(u.state = 'gone', false) AS is_gone,
-           CAST(extract(epoch FROM p.changed_at) * 1000000 AS bigint) AS text_at,
            coalesce(sum(octet_length(p.main_text)) OVER earlier, 0) AS bytes_before
-    FROM (SELECT * FROM free WHERE (host_id, crawl_id, key) NOT IN (SELECT host_id, crawl_id, key FROM taken)) AS q
+    FROM (SELECT * FROM near_queue ORDER BY id LIMIT :n) AS q
     LEFT JOIN crawls AS c ON c.id = q.crawl_id
     LEFT JOIN LATERAL (
-        SELECT url, title, main_text, changed_at FROM pages
+        SELECT url, title, main_text FROM pages
         WHERE host_id = q.host_id AND crawl_id = q.crawl_id AND key = q.key
         OFFSET 0
     ) AS p ON true
@@ -58,19 +49,11 @@ SELECT coalesce(max(id) - min(id) + 1, 0) FROM near_queue
 -- done: take pages out of the queue
 DELETE FROM near_queue WHERE id = ANY(CAST(:ids AS bigint[]))
 
--- lock: wait for others that store fingerprints or notes; until the end of the transaction
-SELECT pg_advisory_xact_lock(hashtext('tiptoe near'))
-
--- put: store fingerprints in this order
--- A page that has one already was compared by another process meanwhile: the younger text stays.
-INSERT INTO fingerprints AS f (host_id, crawl_id, key, simhash, text_at)
-SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.simhash, r.text_at
-FROM json_to_recordset(CAST(:rows AS json)) AS r (
-    host_id bigint, crawl_id bigint, key text, simhash bigint, text_at bigint, n integer)
+-- put: store fingerprints, the oldest page first
+INSERT INTO fingerprints (host_id, crawl_id, key, simhash)
+SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.simhash
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, simhash bigint, n integer)
 ORDER BY r.n
-ON CONFLICT (host_id, crawl_id, key) DO UPDATE
-SET id = DEFAULT, simhash = excluded.simhash, text_at = excluded.text_at
-WHERE excluded.text_at >= f.text_at
 RETURNING host_id, crawl_id, key, id
 
 -- drop: delete fingerprints
@@ -79,29 +62,17 @@ DELETE FROM fingerprints WHERE id = ANY(CAST(:ids AS bigint[]))
 -- keyed: up to which fingerprint keys are written
 SELECT up_to, crawl_ids, compared_by FROM fingerprints_keyed
 
--- changed: store a change, and up to which fingerprint keys are written
-WITH told AS (
-    INSERT INTO fingerprint_changes (id, gone, wanted, unwanted)
-    VALUES (:id, CAST(:gone AS bigint[]), CAST(:wanted AS bigint[]), CAST(:unwanted AS bigint[]))
-    ON CONFLICT (id) DO UPDATE SET gone = excluded.gone, wanted = excluded.wanted,
-        unwanted = excluded.unwanted
-), forgotten AS (
-    DELETE FROM fingerprint_changes WHERE id <= :oldest
-)
+-- compared: store up to which fingerprint keys are written, and that this transaction compared pages
 INSERT INTO fingerprints_keyed AS k (up_to, crawl_ids, compared_by)
-VALUES (:up_to, CAST(:crawl_ids AS bigint[]), :id)
+VALUES (:up_to, CAST(:crawl_ids AS bigint[]), CAST(CAST(pg_current_xact_id() AS text) AS bigint))
 ON CONFLICT (is_only) DO UPDATE
 SET up_to = excluded.up_to, crawl_ids = excluded.crawl_ids, compared_by = excluded.compared_by
+RETURNING compared_by
 
--- changes: behind one, in their order
-SELECT gone, wanted, unwanted FROM fingerprint_changes WHERE id > :after ORDER BY id
-
--- held: the fingerprints behind an id, in their order, seven numbers of 8 bytes each
+-- held: the fingerprints behind an id, the oldest first, five numbers of 8 bytes each
 -- Nobody looks for a page that repeats another.
 SELECT coalesce(string_agg(int8send(f.id) || int8send(f.simhash) || int8send(f.host_id) || int8send(f.crawl_id)
-                           || int8send(coalesce(repeats.looked_for, 1)) || int8send(f.text_at)
-                           || substring(f.key || decode('0000000000000000', 'hex') FROM 1 FOR 8),
-                           '' ORDER BY f.id), '') AS prints
+                           || int8send(coalesce(repeats.looked_for, 1)), '' ORDER BY f.id), '') AS prints
 FROM fingerprints AS f
 LEFT JOIN LATERAL (
     SELECT 0 AS looked_for FROM duplicates AS d
@@ -124,36 +95,31 @@ DELETE FROM fingerprint_keys AS k
 USING json_to_recordset(CAST(:rows AS json)) AS r (id bigint, keys bigint[])
 WHERE k.key = ANY(r.keys) AND k.fingerprint_id = r.id
 
--- by_key: fingerprints that differ from each in a few bits at most; of each key the first :most that were written
+-- by_key: older fingerprints that differ from each in a few bits at most; of each key the first :most that were written
 -- Mirrors have most keys in common, and are found again and again: with the bits above the id in one number, they are
 -- counted once, and sorted in less time than two columns.
-SELECT r.id, f.id AS other, CAST(found.place >> 56 AS integer) AS bits, f.text_at, f.key
+SELECT r.id, found.place & ((CAST(1 AS bigint) << 56) - 1) AS fingerprint_id, CAST(found.place >> 56 AS integer) AS bits
 FROM json_to_recordset(CAST(:rows AS json)) AS r (id bigint, simhash bigint, keys bigint[])
 CROSS JOIN LATERAL (
     SELECT DISTINCT alike.place
     FROM unnest(r.keys) AS own (key)
     CROSS JOIN LATERAL (
-        SELECT other.place
+        SELECT older.place
         FROM (
             SELECT (bit_count(CAST(k.simhash # r.simhash AS bit(64))) << 56) | k.fingerprint_id AS place
             FROM fingerprint_keys AS k
-            WHERE k.key = own.key AND k.fingerprint_id <> r.id
+            WHERE k.key = own.key AND k.fingerprint_id < r.id
             OFFSET 0
-        ) AS other
-        WHERE other.place < (CAST(:bits AS bigint) + 1) << 56
+        ) AS older
+        WHERE older.place < (CAST(:bits AS bigint) + 1) << 56
         LIMIT :most
     ) AS alike
     ORDER BY alike.place
     LIMIT :most
 ) AS found
-CROSS JOIN LATERAL (
-    SELECT id, text_at, key FROM fingerprints
-    WHERE id = found.place & ((CAST(1 AS bigint) << 56) - 1)
-    OFFSET 0
-) AS f
 
--- on_host: fingerprints of its own host that differ from each in some more bits
-SELECT r.id, f.id AS other, found.bits, f.text_at, f.key
+-- on_host: older fingerprints of its own host that differ from each in some more bits
+SELECT r.id, found.id AS fingerprint_id, found.bits
 FROM json_to_recordset(CAST(:rows AS json)) AS r (id bigint, host_id bigint, crawl_id bigint, simhash bigint)
 CROSS JOIN LATERAL (
     SELECT n.id, CAST(bit_count(CAST(n.simhash # r.simhash AS bit(64))) AS integer) AS bits
@@ -162,24 +128,17 @@ CROSS JOIN LATERAL (
         WHERE f.host_id = r.host_id AND f.crawl_id = r.crawl_id
         LIMIT :within
     ) AS n
-    WHERE n.id <> r.id AND bit_count(CAST(n.simhash # r.simhash AS bit(64))) <= :bits
+    WHERE n.id < r.id AND bit_count(CAST(n.simhash # r.simhash AS bit(64))) <= :bits
     ORDER BY bits, n.id
     LIMIT :most
 ) AS found
-CROSS JOIN LATERAL (SELECT id, text_at, key FROM fingerprints WHERE id = found.id OFFSET 0) AS f
 
--- dated: when the texts of fingerprints were fetched
-SELECT r.id, f.id AS other, r.bits, f.text_at, f.key
-FROM json_to_recordset(CAST(:rows AS json)) AS r (id bigint, other bigint, bits integer)
-CROSS JOIN LATERAL (SELECT id, text_at, key FROM fingerprints WHERE id = r.other OFFSET 0) AS f
-
--- of_hosts: the fingerprints of hosts, in their order, seven numbers of 8 bytes each; nothing else looks for them
--- How old they are is not in the index.
+-- of_hosts: the fingerprints of hosts, the oldest first, five numbers of 8 bytes each; nothing else looks for them
 SELECT r.host_id, r.crawl_id, found.prints
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint)
 CROSS JOIN LATERAL (
     SELECT string_agg(int8send(n.id) || int8send(n.simhash) || int8send(r.host_id) || int8send(r.crawl_id)
-                      || int8send(0) || int8send(0) || int8send(0), '' ORDER BY n.id) AS prints
+                      || int8send(0), '' ORDER BY n.id) AS prints
     FROM (
         SELECT f.id, f.simhash FROM fingerprints AS f
         WHERE f.host_id = r.host_id AND f.crawl_id = r.crawl_id
@@ -187,25 +146,6 @@ CROSS JOIN LATERAL (
     ) AS n
 ) AS found
 WHERE found.prints IS NOT NULL
-
--- standing: fingerprints that are there, and of no page that repeats another
-SELECT f.id FROM fingerprints AS f
-WHERE f.id = ANY(CAST(:ids AS bigint[]))
-  AND NOT EXISTS (
-      SELECT FROM duplicates AS d
-      WHERE d.host_id = f.host_id AND d.crawl_id = f.crawl_id AND d.key = f.key AND d.kind <> 'review')
-
--- queue_late: queue pages that were compared before an older one was; but those that are like one that comes first
-INSERT INTO near_queue (host_id, crawl_id, key, again)
-SELECT DISTINCT f.host_id, f.crawl_id, f.key, true
-FROM json_to_recordset(CAST(:rows AS json)) AS r (id bigint, older bigint, bits integer)
-CROSS JOIN LATERAL (SELECT * FROM fingerprints WHERE id = r.id OFFSET 0) AS f
-CROSS JOIN LATERAL (SELECT * FROM fingerprints WHERE id = r.older OFFSET 0) AS o
-WHERE NOT EXISTS (
-    SELECT FROM duplicates AS d
-    LEFT JOIN fingerprints AS n ON n.host_id = d.of_host_id AND n.crawl_id = d.crawl_id AND n.key = d.of_key
-    WHERE d.host_id = f.host_id AND d.crawl_id = f.crawl_id AND d.key = f.key AND d.kind <> 'review'
-      AND (d.bits IS NULL OR (d.bits, n.text_at, n.key) <= (r.bits, o.text_at, o.key)))
 
 -- originals: the pages of fingerprints that can be an original: there, and no duplicate themselves
 -- Notes of :own are void.
@@ -257,8 +197,8 @@ WHERE d.host_id = r.host_id AND d.crawl_id = r.crawl_id AND d.key = decode(r.key
   AND d.kind IN ('near', 'review')
 
 -- queue_likes: queue the pages that were noted to be like these, which have changed
-INSERT INTO near_queue (host_id, crawl_id, key, again)
-SELECT d.host_id, d.crawl_id, d.key, true
+INSERT INTO near_queue (host_id, crawl_id, key)
+SELECT d.host_id, d.crawl_id, d.key
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
 JOIN duplicates AS d ON d.of_host_id = r.host_id AND d.crawl_id = r.crawl_id AND d.of_key = decode(r.key, 'hex')
 WHERE d.kind IN ('near', 'review')
@@ -311,12 +251,6 @@ WITH parted AS (
     RETURNING d.host_id, d.crawl_id, d.key
 )
 INSERT INTO near_queue (host_id, crawl_id, key) SELECT host_id, crawl_id, key FROM parted
-
--- drop_of: delete the fingerprints of pages
-DELETE FROM fingerprints AS f
-USING json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
-WHERE f.host_id = r.host_id AND f.crawl_id = r.crawl_id AND f.key = decode(r.key, 'hex')
-RETURNING f.id
 
 -- requeue: queue aliases of pages that are gone; what they lead to is theirs again
 UPDATE urls AS u SET state = 'queued', due_at = NULL, alias_of = NULL, attempts = 0, retrying = false

@@ -796,7 +796,6 @@ near_queue = Table(
     Column("host_id", BigInteger, nullable=False),
     Column("crawl_id", BigInteger, nullable=False),
     Column("key", LargeBinary, nullable=False),
-    Column("again", Boolean, nullable=False, server_default=text("false"), comment="its text was compared before"),
     comment="Pages whose text is new, to be compared with others, the oldest first; a page may be there twice.",
 )
 
@@ -806,15 +805,8 @@ fingerprints = Table(
     Column("host_id", BigInteger, nullable=False),
     Column("crawl_id", BigInteger, nullable=False),
     Column("key", LargeBinary, nullable=False),
-    Column("id", BigInteger, Identity(always=True), nullable=False, comment="in the order in which they were stored"),
+    Column("id", BigInteger, Identity(always=True), nullable=False, comment="the oldest is an original"),
     Column("simhash", BigInteger, nullable=False, comment="64 bits: app.policy.focus.simhash"),
-    Column(
-        "text_at",
-        BigInteger,
-        nullable=False,
-        server_default=text("0"),
-        comment="when its text was fetched, in microseconds since 1970; 0: a release that did not keep it",
-    ),
     PrimaryKeyConstraint("host_id", "crawl_id", "key"),
     Index("fingerprints_id", "id", unique=True),
     Index("fingerprints_host", "host_id", "crawl_id", postgresql_include=["id", "simhash"]),
@@ -837,19 +829,9 @@ fingerprints_keyed = Table(
     Column("is_only", Boolean, primary_key=True, server_default=text("true")),
     Column("up_to", BigInteger, nullable=False, comment="the last fingerprint that has keys, if others look for it"),
     Column("crawl_ids", ARRAY(BigInteger), nullable=False, comment="crawls that have such"),
-    Column("compared_by", BigInteger, nullable=False, comment="the last change: fingerprint_changes"),
+    Column("compared_by", BigInteger, nullable=False, comment="the last transaction that compared pages"),
     CheckConstraint("is_only", name="one_row"),
-    comment="Up to which fingerprint keys are written: others are in the memory of each process that compares.",
-)
-
-fingerprint_changes = Table(
-    "fingerprint_changes",
-    metadata,
-    Column("id", BigInteger, primary_key=True, autoincrement=False),
-    Column("gone", ARRAY(BigInteger), nullable=False, comment="fingerprints that were deleted"),
-    Column("wanted", ARRAY(BigInteger), nullable=False, comment="fingerprints that others look for from now on"),
-    Column("unwanted", ARRAY(BigInteger), nullable=False, comment="fingerprints that others look for no longer"),
-    comment="The last changes of fingerprints, for the memories of the processes that compare; in order, without gaps.",
+    comment="Up to which fingerprint keys are written: younger ones are in the memory of the process that compares.",
 )
 
 crawl_metrics = Table(

@@ -3,18 +3,18 @@
 import tracemalloc
 
 import pytest
-from sqlalchemy import text
 
 from app.admin import edit
 from app.beat.find_near import NearFound, catch_up, find_near
 from app.crawl.state.worker import Worker
 from app.model import CrawlChange
 from app.policy.focus.fingerprint import DUPLICATE_BITS
+from app.store import server
 from tests.beat.test_find_near import again, crawled, notes, prose
 from tests.beat.test_find_near import site as site
 from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Site, Web, html
-from tests.store.rows import one, sql
+from tests.store.rows import one
 
 TITLES = {"/a": "Waiting.Lazy", "/b": "Waiting.Strict"}  # of things that differ: for review
 
@@ -94,7 +94,7 @@ def test_no_page_is_compared_when_the_time_is_over(worker: Worker, site: Site) -
 def test_another_process_that_compares_is_waited_for(worker: Worker, site: Site) -> None:
     engine = crawled(worker, site)
     with engine.connect() as other:
-        other.execute(text("SELECT FROM near_queue FOR UPDATE"))
+        assert server.be_alone(other, "near")
         catch_up(engine, 1, within_s=60.0, pause=other.rollback)
     assert one(engine, "SELECT count(*) FROM near_queue") == 0
 
@@ -134,17 +134,6 @@ def test_a_crawl_that_is_switched_off_loses_its_fingerprints_as_pages_change(wor
 def test_two_do_not_compare_the_same(worker: Worker, site: Site) -> None:
     engine = crawled(worker, site)
     with engine.begin() as tx:
-        tx.execute(text("SELECT FROM near_queue ORDER BY id LIMIT 3 FOR UPDATE"))
-        assert find_near(engine).pages == 2
-        assert find_near(engine) == NearFound()
-    assert find_near(engine).pages == 3
-
-
-def test_a_page_that_another_has_in_an_earlier_row_is_left_to_it(worker: Worker, site: Site) -> None:
-    """Its text may be older there, and would be stored last."""
-    engine = crawled(worker, site)
-    with engine.begin() as tx:
-        tx.execute(text("SELECT FROM near_queue FOR UPDATE"))
-        sql(engine, "INSERT INTO near_queue (host_id, crawl_id, key) SELECT host_id, crawl_id, key FROM pages")
+        assert server.be_alone(tx, "near")
         assert find_near(engine) == NearFound()
     assert find_near(engine).pages == 5

@@ -37,7 +37,7 @@ WITH changed AS (
     UPDATE pages SET main_text = :text WHERE host_id = :host_id AND crawl_id = :crawl_id AND key = :key
     RETURNING host_id, crawl_id, key)
 INSERT INTO near_queue (host_id, crawl_id, key) SELECT * FROM changed"""
-QUEUE = "INSERT INTO near_queue (host_id, crawl_id, key) SELECT host_id, crawl_id, key FROM pages ORDER BY key"
+QUEUE = "INSERT INTO near_queue (host_id, crawl_id, key) SELECT host_id, crawl_id, key FROM pages ORDER BY md5(url)"
 
 
 def mirrors(engine: Engine) -> None:
@@ -110,7 +110,7 @@ def by_keys(engine: Engine, hold: Callable[[int], None]) -> Notes:
     found = compared(engine, NearMemory())
     assert {kind for _, _, kind, _, _ in found} == {"near", "review"}
     assert one(engine, "SELECT count(*) FROM fingerprint_keys") > 0
-    for table in ("duplicates", "fingerprints", "fingerprint_keys", "fingerprints_keyed", "fingerprint_changes"):
+    for table in ("duplicates", "fingerprints", "fingerprint_keys", "fingerprints_keyed"):
         sql(engine, f"DELETE FROM {table}")
     sql(engine, QUEUE)
     return found

@@ -41,6 +41,7 @@ OURS = {
     **dict.fromkeys(
         ("segments.name", "segments.place"), "made of the crawl's name, the time, the machine and its settings"
     ),
+    **dict.fromkeys(("plugins.name", "plugins.why"), "a plugin's, or what Postgres said of its rows"),
     **dict.fromkeys(("pages.charset", "captures.charset"), "the name of a codec"),
     **dict.fromkeys(
         ("renders.refused", "renders.pattern"), "a closed list of our words; made of canonical URLs: ASCII"

@@ -71,7 +71,7 @@ SETTLES: list[Row] = [
     ("pages", "originals", {"rows": db.rows_param(PAGES)}, "pages", 30),
 ]
 COMPARES: list[Row] = [
-    ("near", "lot", {"n": 10, "most_bytes": 1_000_000}, "near_queue", 20),
+    ("near", "lot", {"n": 10, "most_bytes": 1_000_000}, "near_queue", 10),
     ("near", "lot", {"n": 10, "most_bytes": 1_000_000}, "pages", 10),
     ("near", "lot", {"n": 10, "most_bytes": 1_000_000}, "fingerprints", 10),
     ("near", "lot", {"n": 10, "most_bytes": 1_000_000}, "urls", 10),

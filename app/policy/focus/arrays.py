@@ -13,5 +13,4 @@ import numpy.typing as npt  # the same
 
 Signed: TypeAlias = npt.NDArray[np.int64]
 Unsigned: TypeAlias = npt.NDArray[np.uint64]
-Flags: TypeAlias = npt.NDArray[np.bool_]
-__all__ = ["Flags", "Signed", "Unsigned", "np"]
+__all__ = ["Signed", "Unsigned", "np"]

@@ -5,7 +5,7 @@ No more than every process needs; `app.policy.focus.simhash` makes fingerprints,
 
 import re
 from itertools import combinations
-from typing import Final, NamedTuple
+from typing import Final
 
 BITS: Final = 64
 DUPLICATE_BITS: Final = 5  # differing at most: a similarity above 0.92
@@ -22,16 +22,6 @@ _FIRST_BYTES: Final = bytes([0xE0, *range(0xE3, 0xEA)])  # of these letters in U
 _WIDTHS: Final = (10, 9, 9, 9, 9, 9, 9)
 _BLOCKS: Final = tuple((sum(_WIDTHS[:n]), (1 << width) - 1) for n, width in enumerate(_WIDTHS))
 _PAIRS: Final = tuple(combinations(range(len(_WIDTHS)), 2))
-
-
-class Alike(NamedTuple):
-    """Fingerprint `other` that differs from fingerprint `id` in so many bits.   at, tie: of the other"""
-
-    id: int
-    other: int
-    bits: int
-    at: int
-    tie: int
 
 
 def words_of(text: str) -> list[str]:
