@@ -35,7 +35,8 @@ HELD = {
         workers.extract:2 workers.process workers.visit
     """,
     "threads": """
-        app.admin.extract app.admin.seeds app.beat.reread_pages app.browser.connection app.browser.pool app.browser.traffic app.celery
+        app.admin.extract app.admin.seeds app.beat.reread_pages app.browser.connection app.browser.pool
+        app.browser.traffic app.celery
         app.features.archive.keeper:2 app.features.extract.pool app.features.render.serve app.local.background
         app.local.demo.web app.local.rendering app.metrics.fleet app.metrics.serve app.net.dns app.runtime.broker
         app.runtime.delay_queue app.runtime.reader_pool app.web.checks app.web.once
@@ -48,7 +49,8 @@ HELD = {
         app.parse.language:2 app.plugins:3 app.policy.focus.near app.policy.focus.novelty:2 app.policy.focus.profile
         app.policy.focus.recrawl app.policy.focus.shape app.policy.focus.shipped app.policy.host:2 app.policy.identity
         app.policy.media_type app.policy.robots_match app.policy.scope app.policy.tdm app.policy.url:2
-        app.policy.words app.runtime.process_name app.store.db:2 app.store.suppressions app.store.views app.web.metrics workers.bell
+        app.policy.words app.runtime.process_name app.store.db:2 app.store.suppressions app.store.views
+        app.web.metrics workers.bell
         workers.extract:2 workers.maintenance workers.process:4 workers.render
     """,
 }

@@ -238,7 +238,7 @@ def test_a_reader_that_went_away_is_no_error_to_report(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_whole_is_as_it_was(tmp_path: Path) -> None:
     file = tmp_path / "page.md"
     write_file(file, "the old one")
-    (tmp_path / ".page.md.part").symlink_to(FULL)  # where the draft is written
+    (tmp_path / f".tiptoe-{os.getpid()}.part").symlink_to(FULL)  # where the draft is written
     with pytest.raises(InputError, match=r"page\.md: cannot be written \(No space left on device\)"):
         write_file(file, "the new one")
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"page.md": "the old one"}
