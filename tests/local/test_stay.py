@@ -101,7 +101,7 @@ def test_a_home_that_is_moved_or_removed_ends_them(home: Path, commands: Command
     child = commands.start(home, stay_s=LONG_S)
     first_line(child)
     end(child)
-    moved = home.rename(home.with_name("moved"))
+    moved = home.rename(home.with_name("stays-moved"))
     until(lambda: not processes_in(moved), "no process is left in the folder")
     moved.rename(home)
     child = commands.start(home, stay_s=LONG_S)
