@@ -196,7 +196,6 @@ class Hooks:
         """The visit has lost its lease: of its batch only the requests are logged."""
 
 
-@cache
 def manager(names: tuple[str, ...] = BUILT_IN) -> pluggy.PluginManager:
     """The process's plugins: ours, by the names of their modules."""
     plugins = pluggy.PluginManager(NAME)
@@ -291,6 +290,11 @@ def readers(names: tuple[str, ...]) -> dict[str, tuple[Plugin, Reader]]:
     }
 
 
+def value_of(data: Mapping[str, Any] | None, plugin: str, column: str) -> object:
+    """The value of a plugin's column of a page; None where it has none.   data: of the page's row"""
+    return ((data or {}).get(plugin) or {}).get(column)
+
+
 def columns_of(names: tuple[str, ...], data: Mapping[str, Any] | None) -> list[tuple[str, object]]:
     """Columns of these plugins, `plugin.column`, with their values of a page.   data: of its row"""
     return [
@@ -298,7 +302,7 @@ def columns_of(names: tuple[str, ...], data: Mapping[str, Any] | None) -> list[t
         for plugin in (strangers(names) if data else ())
         for reader in plugin.readers
         for column in reader.columns
-        if (value := ((data or {}).get(plugin.name) or {}).get(column)) is not None
+        if (value := value_of(data, plugin.name, column)) is not None
     ]
 
 

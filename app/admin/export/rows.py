@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Engine
 
 from app.admin.export.columns import ExportColumn, ExportKind
 from app.admin.export.filters import TYPE
+from app.plugins import value_of
 from app.policy import media_type
 from app.store import db, export
 from app.store.export import ExportBatch, Position
@@ -112,7 +113,7 @@ def _value(row: Sequence[Any], places: Mapping[str, int], name: str) -> Any:
     if name in places:
         return row[places[name]]
     plugin, _, column = name.partition(".")
-    return ((row[places["data"]] or {}).get(plugin) or {}).get(column)
+    return value_of(row[places["data"]], plugin, column)
 
 
 def _is_of(types: Sequence[str], field: str | None) -> bool:
