@@ -143,7 +143,7 @@ HEAVY: dict[str, Callable[[], bytes]] = {
     "nestedbomb": lambda: nested_bomb(quick_or_long(512, 2048)),
     "brotlibomb": lambda: brotli_bomb(quick_or_long(64, 1024)),
 }
-WHOLE = {"bigattr", "manyattrs", "bigname", "names"}  # under 2 MiB, and no deeper than the parser reads
+WHOLE = {"bigattr", "manyattrs", "bigname", "bytes", "names"}  # under 2 MiB, and no deeper than the parser reads
 CPU_S = 10.0
 GROWTH_MIB = 256
 
