@@ -20,6 +20,16 @@ LOOK_S = 1.0
 _trim: Callable[[int], int] | None = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
 
 
+def tree_bytes(body: bytes) -> int:
+    """The memory that its tree takes."""
+    return BYTES_PER_TAG * body.count(b"<")
+
+
+def weight_of(body: bytes) -> int:
+    """The memory that a document takes while it is read."""
+    return tree_bytes(body) + BYTES_PER_BYTE * len(body)
+
+
 class MemoryGate:
     """The room for documents, one per process.
 
@@ -33,6 +43,13 @@ class MemoryGate:
         self._inside: dict[object, tuple[float, int]] = {}  # since a monotonic second, so many bytes
         self._freed = 0
         self._changed = threading.Condition()
+
+    def holds(self, body: bytes) -> bool:
+        """Whether there is room for a document where nothing else is read.
+
+        One that is too large is read apart, so that this process does not grow by it.
+        """
+        return len(body) * (BYTES_PER_TAG + BYTES_PER_BYTE) <= self._most_bytes or weight_of(body) <= self._most_bytes
 
     def reading(
         self,
@@ -52,7 +69,7 @@ class MemoryGate:
     def _reading(
         self, body: bytes, may_wait: Callable[[], bool], waits: Callable[[], AbstractContextManager[None]]
     ) -> Iterator[None]:
-        tree, me = BYTES_PER_TAG * body.count(b"<"), object()
+        tree, me = tree_bytes(body), object()
         weight = tree + BYTES_PER_BYTE * len(body)
         if not self._has_entered(me, weight):
             with waits():

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from app.runtime import memory_gate
-from app.runtime.memory_gate import BYTES_PER_BYTE, MIB, SMALL_BYTES, MemoryGate
+from app.runtime.memory_gate import BYTES_PER_BYTE, BYTES_PER_TAG, MIB, SMALL_BYTES, MemoryGate
 from tests.crawl.poisoned import ROOT
 
 AMPLE_S = 60.0
@@ -51,6 +51,16 @@ def has_room(room: MemoryGate, body: bytes) -> bool:
     """Whether it need not wait: told by the room itself, as who waits goes in at last."""
     with room._changed:
         return room._has_room(BYTES_PER_BYTE * len(body))
+
+
+# a document, and the least room that holds it
+ROOMS = [(HEAVY, WEIGHT), (b"<" * MIB, (BYTES_PER_TAG + BYTES_PER_BYTE) * MIB), (b"<b>x" * 10, 10 * (330 + 4 * 44))]
+
+
+@pytest.mark.parametrize(("body", "least"), ROOMS, ids=["letters", "tags", "markup"])
+def test_a_document_may_be_too_large_for_the_room(body: bytes, least: int) -> None:
+    assert MemoryGate(most_bytes=least).holds(body)
+    assert not MemoryGate(most_bytes=least - 1).holds(body)
 
 
 @pytest.mark.parametrize(("most_bytes", "has"), [(2 * WEIGHT, True), (2 * WEIGHT - 1, False)])

@@ -102,7 +102,11 @@ def refund(worker: Worker) -> None:
 
 
 def page(worker: Worker, lease: Lease, attempt: Attempt) -> Page | Unread:
-    """The document, read here, or in isolation by a reader. Raises LeaseLost."""
+    """The document, read here, or apart by a reader. Raises LeaseLost.
+
+    Apart: in isolation, by a plugin, or where it is too large for the room here; that one is read here all the same
+    where the machine has no reader for it in time.
+    """
     settings, reply = worker.settings, attempt.reply
     options = PageOptions(
         content_type=reply.header(Header.CONTENT_TYPE),
@@ -114,16 +118,27 @@ def page(worker: Worker, lease: Lease, attempt: Attempt) -> Page | Unread:
     )
     by = _plugin_of(worker, attempt)
     if attempt.isolated or by is not None:
-        within_s = _within_s(worker, lease)
-        with worker.seats.left():
-            found = "busy" if within_s is None else worker.readers.page(reply.body, options, within_s=within_s, by=by)
+        found = _apart(worker, lease, reply.body, options, by)
         if found != "none":
             return found
         if by is not None:  # it is read nowhere else
             return "busy"
     may_wait = partial(may_wait_for_room, worker, lease, worker.monotonic() + ROOM_PATIENCE_S)
     with worker.memory_gate.reading(reply.body, may_wait=may_wait, waits=worker.seats.left):
+        if not worker.memory_gate.holds(reply.body):
+            found = _apart(worker, lease, reply.body, options)
+            if isinstance(found, Page) or (isinstance(found, Death) and found.is_proof):
+                return found
         return read_html(reply.body, **options)
+
+
+def _apart(
+    worker: Worker, lease: Lease, body: bytes, options: PageOptions, by: tuple[str, str] | None = None
+) -> Page | Unread | Literal["none"]:
+    """The document, read by a reader. Raises LeaseLost.   by: a plugin and what of it reads it"""
+    within_s = _within_s(worker, lease)
+    with worker.seats.left():
+        return "busy" if within_s is None else worker.readers.page(body, options, within_s=within_s, by=by)
 
 
 def _plugin_of(worker: Worker, attempt: Attempt) -> tuple[str, str] | None:

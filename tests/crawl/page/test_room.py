@@ -13,11 +13,13 @@ from app.crawl.state.worker import Worker
 from app.errors import LeaseLost, ServiceError
 from app.model import Page
 from app.parse.html.html import read
-from app.runtime.memory_gate import SMALL_BYTES, MemoryGate
+from app.runtime.memory_gate import BYTES_PER_BYTE, SMALL_BYTES, MemoryGate
 from tests.crawl.loop import run, start
 from tests.crawl.web import Web, html
+from tests.store.rows import sql
 
 OTHERS = b"x" * SMALL_BYTES
+ROOM_FOR_ONE = 2 * BYTES_PER_BYTE * SMALL_BYTES  # with its markup, not for two
 
 
 class Rooms:
@@ -29,7 +31,7 @@ class Rooms:
     """
 
     def __init__(self, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-        gate, others = MemoryGate(most_bytes=1), ExitStack()
+        gate, others = MemoryGate(most_bytes=ROOM_FOR_ONE), ExitStack()
         others.enter_context(gate.reading(OTHERS, may_wait=lambda: True))
         self.worker = replace(worker, memory_gate=gate)
         self.answers: list[tuple[bool, float]] = []
@@ -96,3 +98,26 @@ def test_it_waits_no_longer_than_a_request_may_take(rooms: Rooms, monkeypatch: p
     run(rooms.worker)
     assert [may_wait for may_wait, _ in rooms.answers] == [False]
     assert rooms.was_taken == [True]
+
+
+def test_one_that_is_too_large_for_the_room_is_read_apart(
+    make: Callable[..., Worker], web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would make the worker grow by more than the room, for good."""
+    here: list[int] = []
+
+    def reads(body: bytes, **options: object) -> Page:
+        here.append(len(body))
+        return read(body, **options)  # type: ignore[arg-type]  # as it was called
+
+    monkeypatch.setattr(isolation, "read_html", reads)
+    worker, site = replace(make(), memory_gate=MemoryGate(most_bytes=ROOM_FOR_ONE)), web.site()
+    site.pages |= {"/": html("/large", text="small"), "/large": html(text="large " * SMALL_BYTES)}
+    start(worker, site.url())
+    run(worker)
+    kept = {row["url"]: row["chars"] for row in sql(worker.engine, TEXTS)}
+    assert kept == {site.url("/"): len("small"), site.url("/large"): len("large " * SMALL_BYTES) - 1}
+    assert [size for size in here if size > SMALL_BYTES] == []
+
+
+TEXTS = "SELECT url, length(main_text) AS chars FROM pages"
