@@ -8,11 +8,13 @@ import urllib.error
 import urllib.request
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
+from celery import Celery
 
 from app.admin import crawls, seeds
-from app.celery import known_keys
+from app.celery import MAINTENANCE, known_keys
 from app.config import load
 from app.crawl.state.seen import Load
 from app.crawl.state.setup import make_engine
@@ -31,12 +33,17 @@ def free_port() -> int:
         return port
 
 
-def flower_tasks(port: int, name: str) -> list[dict[str, str]]:
+def flower_says(port: int, path: str) -> dict[str, Any]:
+    """What Flower's interface answers; nothing while it is not up yet."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/tasks?taskname={name}", timeout=5) as answer:
-            return list(json.load(answer).values())
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/{path}", timeout=5) as answer:
+            return dict(json.load(answer))
     except (urllib.error.URLError, ConnectionError):
-        return []  # not up yet
+        return {}
+
+
+def flower_tasks(port: int, name: str) -> list[dict[str, str]]:
+    return list(flower_says(port, f"tasks?taskname={name}").values())
 
 
 def test_a_fleet_of_plain_celery_processes(database_url: str, broker_url: str, tmp_path: Path, web: Web) -> None:
@@ -60,7 +67,8 @@ def test_a_fleet_of_plain_celery_processes(database_url: str, broker_url: str, t
         fleet.enter_context(celery(env, tmp_path, "flower", f"--port={port}"))
         for _ in range(2):
             fleet.enter_context(celery(env, tmp_path, "worker", "--concurrency", "8"))
-        until(lambda: flower_up(port), "Flower answers")
+        # Flower asks workers for their events 5 s after it began: a crawl of three seconds would be over
+        until(lambda: heard(port, broker_url) == 2, "Flower hears both workers")
         for _ in range(2):
             fleet.enter_context(celery(env, tmp_path, "beat", "--pidfile="))
         crawl = crawls.create(engine, "fleet")
@@ -84,9 +92,8 @@ def test_a_fleet_of_plain_celery_processes(database_url: str, broker_url: str, t
     engine.dispose()
 
 
-def flower_up(port: int) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthcheck", timeout=5):
-            return True
-    except (urllib.error.URLError, ConnectionError):
-        return False
+def heard(port: int, broker_url: str) -> int:
+    """The number of workers of which Flower has seen a task: one of Celery's own, of which this sends one more."""
+    with Celery(broker=broker_url) as app:
+        app.send_task("celery.accumulate", queue=MAINTENANCE)
+    return len({task["worker"] for task in flower_tasks(port, "celery.accumulate")})
