@@ -59,7 +59,9 @@ def _reopen_page(
         return _reopen(visit, origin, rules, work, rows, tx), last
 
 
-def _reopen(visit: Visit, origin: Origin, rules: Robots, work: Work, rows: Sequence[RobotsRefused], tx: Connection) -> int:
+def _reopen(
+    visit: Visit, origin: Origin, rules: Robots, work: Work, rows: Sequence[RobotsRefused], tx: Connection
+) -> int:
     """Queue those of the rows that the rules allow. Returns how many wait for their first fetch."""
     canon = visit.worker.canon
     read = [(row, canon.of_row(row.url, row.key, row.linked)) for row in rows]
