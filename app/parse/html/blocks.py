@@ -7,8 +7,10 @@ the text with marks where blocks and links begin and end; one loop over these ma
 
 import re
 import threading
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
 from lxml import etree
@@ -56,6 +58,8 @@ _SENTENCE_ENDS = frozenset(".!?…:;。！？”\"')»")
 _MAX_NAME_CHARS = 300
 _LONG_BYTES, _SENTENCE_BYTES = 80, 40  # of UTF-8: a script with fewer letters a word has more bytes a letter
 _LEAST_PROSE = _SENTENCE_BYTES // 3  # characters
+_NOTES = re.compile(r"(?<![a-z])(?:doc-)?(?:foot|end)?notes?(?![a-z])|(?<![a-z])(?:admonition|callout)(?![a-z])")
+_COLUMNS = range(2, 7)  # of a table that is none by its elements
 _CARD_WORDS, _CARD_CHARS = 4, 15  # of a title; the latter where words are not set apart
 
 
@@ -64,7 +68,7 @@ _CARD_WORDS, _CARD_CHARS = 4, 15  # of a title; the latter where words are not s
 Line: TypeAlias = tuple[int, str, int, int, bool]
 
 
-@dataclass(slots=True)
+@dataclass
 class Blocks:
     """Blocks in document order, as parallel lists; block 0 is the document. All sizes are characters.
 
@@ -96,6 +100,34 @@ class Blocks:
     mains: list[int] = field(default_factory=list)
     left: list[int] = field(default_factory=list)
     is_all: bool = False
+
+    @cached_property
+    def texts(self) -> frozenset[int]:
+        """Blocks with two and more paragraphs right below them that read like sentences."""
+        found = {at for at, _, _, read, _ in self.lines if read and self.tags[at] in ("p", "div")}
+        return frozenset(above for above, count in Counter(self.parents[at] for at in found).items() if count > 1)
+
+    @cached_property
+    def grids(self) -> frozenset[int]:
+        """Blocks whose children are the cells of a table by their classes, in rows of two columns and more."""
+        cells: dict[int, list[str]] = {}
+        for above, names in zip(self.parents[1:], self.names[1:], strict=True):
+            cells.setdefault(above, []).append(names)
+        return frozenset(above for above, names in cells.items() if len(names) >= 2 * min(_COLUMNS) and _is_grid(names))
+
+
+def _is_grid(names: Sequence[str]) -> bool:
+    """Whether classes repeat in rows (first, second, first, second): each column has some that no other has."""
+    if not names[0] or not names[-1]:
+        return False
+    classes = [frozenset(each.split()) for each in names]
+    for width in _COLUMNS:
+        if len(names) % width == 0 and len(names) >= 2 * width:
+            columns = [frozenset.intersection(*classes[at::width]) for at in range(width)]
+            common = Counter(word for column in columns for word in column)
+            if all(any(common[word] == 1 for word in column) for column in columns):
+                return True
+    return False
 
 
 def of(root: Element, *, whole: bool = False) -> Blocks:
@@ -243,7 +275,7 @@ def _count_lines(blocks: Blocks) -> None:
     for at, text, linked, read, _ in blocks.lines:
         size, tag = len(text), tags[at]
         sizes[at] += size
-        if linked:
+        if linked and tag != "pre":  # links within code lead to what it names
             links[at] += linked
             if linked * 10 >= size * 9:
                 if tag in HEADINGS:
@@ -258,13 +290,19 @@ def _count_lines(blocks: Blocks) -> None:
             prose[at] += read
             blocks.paragraphs[at] += tag == "p"
             if heading:
-                blocks.headed[_above_both(parents, heading, at)] += 1
+                above = _above_both(parents, heading, at)
+                while heading != above:  # what wraps the heading alone
+                    blocks.headed[heading] += 1
+                    heading = parents[heading]
+                blocks.headed[above] += 1
                 heading = 0
 
 
 def _is_outvoted(blocks: Blocks, at: int, *, is_within: bool) -> bool:
     """Whether a landmark holds content.   is_within: it stands in main or an article"""
     is_title = blocks.tags[at] == "header" and is_within
+    if blocks.tags[at] == "aside" and blocks.prose[at] and _NOTES.search(blocks.names[at]):
+        return True
     return is_title or blocks.mains[at] > 0 or blocks.paragraphs[at] >= _PARAGRAPHS
 
 
@@ -315,7 +353,7 @@ def _stylesheet(left_out: Iterable[str]) -> etree.XSLT:
             <xsl:template match="@*"/>
             <xsl:template match="{_NAMES}"><xsl:text> </xsl:text><xsl:value-of select="."/></xsl:template>
             <xsl:template match="@id"><xsl:text> #</xsl:text><xsl:value-of select="."/></xsl:template>
-            <xsl:template match="a">
+            <xsl:template match="a[@href]">
                 <xsl:text>{_LINK}</xsl:text><xsl:apply-templates/><xsl:text>{_LINK_END}</xsl:text>
             </xsl:template>
             <xsl:template match="{_BREAKS}"><xsl:text>{_OPEN}</xsl:text></xsl:template>

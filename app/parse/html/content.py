@@ -141,6 +141,7 @@ def _without(blocks: Blocks, scoped: list[bool], within: range, rules: int) -> l
     half = prose[within.start - 1] / 2  # of the sentences: what holds more is the content
     most = sizes[within.start - 1] / 2
     tables = _tables(blocks) if "table" in tags else {}
+    held = _held(blocks, tables)
     for n in within:
         if not keep[n] or not keep[parents[n]]:
             keep[n] = False
@@ -152,9 +153,8 @@ def _without(blocks: Blocks, scoped: list[bool], within: range, rules: int) -> l
         ):
             keep[n] = False
         elif links[n] and tags[n] in _BOXES and not _is_part(blocks, n):
-            keep[n] = not (
-                (rules & _DENSE and _is_dense(blocks, n, tables)) or (rules & _CARDS and _is_cards(blocks, n))
-            )
+            is_dense = rules & _DENSE and _is_dense(blocks, n, tables, held)
+            keep[n] = not (is_dense or (rules & _CARDS and _is_cards(blocks, n, held)))
     return keep
 
 
@@ -169,13 +169,15 @@ def _is_beside_title(blocks: Blocks, n: int) -> bool:
     return not blocks.prose[n] and HEADINGS.isdisjoint(blocks.tags[n : _end(blocks, n)])
 
 
-def _is_dense(blocks: Blocks, n: int, tables: dict[int, int]) -> bool:
-    """Whether a block is links for the most part, and nothing introduces them."""
-    size = blocks.sizes[n]
-    if blocks.links[n] * 2 <= size or blocks.prose[n] * 3 >= size:
+def _is_dense(blocks: Blocks, n: int, tables: dict[int, int], held: dict[int, tuple[int, int, int]]) -> bool:
+    """Whether a block is links for the most part, and nothing introduces them; tables of data in it aside."""
+    size, links = blocks.sizes[n], blocks.links[n]
+    if n in held and tables.get(n) != _HEADED:
+        size, links = size - held[n][0], links - held[n][1]
+    if links * 2 <= size or blocks.prose[n] * 3 >= size:
         return False
-    if _wraps_one(blocks, n):
-        return False  # which is judged
+    if _wraps_one(blocks, n) or blocks.parents[n] in blocks.grids:
+        return False  # the one, or the whole grid, is judged
     first = blocks.starts[n]
     if _is_titled(blocks, n, first):
         return False
@@ -186,7 +188,7 @@ def _is_titled(blocks: Blocks, n: int, first: int) -> bool:
     """Whether a heading that is no link is among the first lines of a block."""
     left = blocks.sizes[n]
     for at, text, linked, _, _ in blocks.lines[first : first + _TITLE_LINES]:
-        if blocks.tags[at] in _SUBHEADINGS and linked * 2 < len(text):
+        if blocks.tags[at] in _SUBHEADINGS and linked * 10 < len(text) * 9:
             return True
         left -= len(text)
         if left <= 0:
@@ -217,8 +219,8 @@ def _is_introduced(blocks: Blocks, n: int, first: int) -> bool:
     return is_beside and (read > 0 or text[-1] in _STARTS_LIST)
 
 
-def _is_cards(blocks: Blocks, n: int) -> bool:
-    cards = blocks.cards[n]
+def _is_cards(blocks: Blocks, n: int, held: dict[int, tuple[int, int, int]]) -> bool:
+    cards = blocks.cards[n] - (held[n][2] if n in held else 0)
     return cards >= _FEWEST_CARDS and blocks.prose[n] < _CARD_PROSE * cards
 
 
@@ -250,15 +252,37 @@ def _tables(blocks: Blocks) -> dict[int, int]:
     }
 
 
+def _held(blocks: Blocks, tables: dict[int, int]) -> dict[int, tuple[int, int, int]]:
+    """The characters, those in links, and the titles that are links, of the tables of data with a header that each
+    block holds, or is."""
+    held = {n: (blocks.sizes[n], blocks.links[n], blocks.cards[n]) for n, kind in tables.items() if kind == _HEADED}
+    if held:
+        for n in range(max(held), 0, -1):
+            if n in held and (above := blocks.parents[n]) not in tables:
+                (size, links, cards), own = held.get(above, (0, 0, 0)), held[n]
+                held[above] = size + own[0], links + own[1], cards + own[2]
+    return held
+
+
 def _is_named_around(blocks: Blocks, n: int, *, is_most: bool) -> bool:
     """Whether the names of a block say that it stands around the content, and nothing in it outvotes them."""
     _, by_class, by_id, anchor = _said(blocks.names[n])
-    said = by_class
-    if by_id > by_class and blocks.tags[n] not in HEADINGS and not _is_slug(blocks, n, anchor):
+    is_heading = blocks.tags[n] in HEADINGS
+    if by_class < _SURE and blocks.sizes[n] < _CELL_CHARS and blocks.parents[n] in blocks.grids:
+        return False
+    said = by_class if by_class == _SURE or not is_heading else _NONE  # a heading may be a header
+    if by_id > by_class and not is_heading and not _is_slug(blocks, n, anchor):
         said = by_id
+    if said == _SURE and blocks.prose[n] and _is_aside(blocks, n):
+        return False
     return said == _SURE or (
         said == _PERHAPS and not is_most and blocks.prose[n] < _PART_PROSE and not blocks.titles[n]
     )
+
+
+def _is_aside(blocks: Blocks, n: int) -> bool:
+    """Whether it is a sidebar of sentences that stands among the paragraphs of a text, as manuals have them."""
+    return "sidebar" in blocks.names[n].split() and blocks.parents[n] in blocks.texts
 
 
 def _is_slug(blocks: Blocks, n: int, anchor: str) -> bool:

@@ -121,13 +121,14 @@ def prepare(root: Element, hidden: Sequence[Element]) -> None:
     for element in [e for e in hidden if e.tag not in _DOCUMENT and not _is_opened(e)]:
         element.tag = blocks.HIDDEN
     cells: set[Element] = set()
+    title = fold(root.findtext(".//title")).lower()
     for element in root.iter("math", "pre", *blocks.HEADINGS):
         if element.tag == "math":
             _write_formula(element)
         elif element.tag == "pre":
             _hide_numbers(element, cells)
         else:
-            _unlink(element)
+            _unlink(element, title)
 
 
 def _is_opened(hidden: Element) -> bool:
@@ -148,10 +149,28 @@ def _hide_numbers(pre: Element, known: set[Element]) -> None:
         cell.tag = blocks.HIDDEN
 
 
-def _unlink(heading: Element) -> None:
-    for child in heading:
-        if child.tag == "a" and (child.get("href") or "").startswith("#") and not blocks.is_permalink(child.text or ""):
-            child.tag = "span"
+def _unlink(heading: Element, title: str) -> None:
+    """Make no link of the heading's link to itself, nor of the one that is all of the page's title.
+
+    title  of the page, in lower case
+    """
+    links = [e for e in heading if e.tag == "a" and e.get("href") is not None]
+    if not links:
+        return
+    above = heading.getparent()
+    own = {name for e in (heading, *heading) for name in (e.get("id"), e.get("name"))}
+    own |= {above.get("id")} if above is not None else set()
+    for link in links:
+        page, sign, anchor = link.get("href", "").partition("#")
+        is_own = sign and (anchor in own or not page) and not blocks.is_permalink(link.text or "")
+        if is_own or _begins(title, fold(_all_text(link)).lower()):
+            link.tag = "span"
+
+
+def _begins(title: str, words: str) -> bool:
+    """Whether the words are the title, or all of it that stands before a sign such as a dash."""
+    rest = title[len(words) :].lstrip()
+    return words != "" and title.startswith(words) and not rest[:1].isalnum()
 
 
 def _write_formula(formula: Element) -> None:

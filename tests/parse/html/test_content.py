@@ -148,6 +148,42 @@ def test_a_heading_with_sentences_under_it_outvotes_names(name: str, heading: st
             "<table><tr><th>A<th>B<tr><td><a href=a>One link</a><td>v</table>", True, id="a table with a header"
         ),
         pytest.param("<table><tr><td>0<td><a href=a>One link here</a></table>", False, id="a table of links"),
+        pytest.param(
+            "<div class=table><p class=title>Table 1<table><tr><th>A<th>B<tr><td>v<td><a href=a>Only a link here</a>"
+            "<tr><td>w<td><a href=b>Another link is here</a><tr><td>x<td><a href=c>And one more</a></table></div>",
+            True,
+            id="a table of links with a header, and its title",
+        ),
+        pytest.param(f"<a name=top><h2>Names</h2><ul><li>{ONE}</ul></a>", True, id="an anchor around everything"),
+        pytest.param(
+            "<div><pre>// <a href=a>the/header.h</a>\n<a href=b>type</a> <a href=c>name</a>;</pre></div>",
+            True,
+            id="code whose names are links",
+        ),
+        pytest.param(
+            f"<div><section><a href=s>source</a><h4>fn <a href=a>step_by</a>(<a href=b>Self</a>)</h4></section><p>{ONE}</div>",
+            True,
+            id="what wraps a heading of sentences",
+        ),
+        pytest.param("<h3 class=code-header>type Item = u8</h3>", True, id="a heading that is named a header"),
+        pytest.param(
+            "<div><a id=x.y></a><h2 class=title><a href='page.html#x.y' id=x.y>Own address</a></h2><p>short</div>",
+            True,
+            id="a heading that links to itself by its address",
+        ),
+        pytest.param(
+            f"<div><p>{ONE}<div class=sidebar><p class=title>TIP<p>{ONE}<pre>ls</pre></div><p>{ONE}</div>",
+            True,
+            id="a sidebar among paragraphs",
+        ),
+        pytest.param(f"<div><div class=sidebar><div>{ONE}</div></div></div>", False, id="a sidebar beside"),
+        pytest.param(
+            "<div><div>Summary of all that there is</div><div class=grid><div class='c1 odd'>void</div>"
+            "<div class='c2 odd'><a href=a>close</a>()</div><div class='c1 even'>a boolean value</div>"
+            "<div class='c2 even'><a href=b>isOpen</a>()</div></div></div>",
+            True,
+            id="cells of a table that is none by its elements",
+        ),
     ],
 )
 def test_evidence_is_weighed(part: str, is_kept: bool) -> None:
@@ -178,6 +214,20 @@ def test_a_kept_row_keeps_its_columns(rows: str, lines: str) -> None:
     ("markup", "expected"),
     [
         pytest.param(f"<header class=rich-text>{ARTICLE}</header><p>x", BODY, id="an article in a header"),
+        pytest.param(
+            f"<main>{ARTICLE}<aside class=footnote role=doc-footnote><p>{ONE}</aside></main>",
+            f"{BODY}\n{ONE}",
+            id="a footnote",
+        ),
+        pytest.param(
+            f"<main>{ARTICLE}<aside class='admonition tip'><p>{ONE}</aside></main>", f"{BODY}\n{ONE}", id="a tip"
+        ),
+        pytest.param(f"<main>{ARTICLE}<aside class=related><p>{ONE}</aside></main>", BODY, id="beside the article"),
+        pytest.param(
+            f"<title>FAQ - Handbook</title>{ARTICLE}<div><h2><a href=faq.html>FAQ</a></h2></div>",
+            f"{BODY}\nFAQ",
+            id="the page's title, linked",
+        ),
         pytest.param(f"<nav><div>x</nav><main>{ARTICLE}</main>", BODY, id="main in an open nav"),
         pytest.param(f"<nav>{LINKS}<article>{ARTICLE}</article></nav>", BODY, id="an article in nav"),
         pytest.param(f"<header><p>{ONE}</header>{ARTICLE}", BODY, id="a sentence in a header"),
