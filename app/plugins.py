@@ -39,6 +39,7 @@ BUILT_IN: Final = (
     "app.features.archive.part",
     "app.features.extract.part",
     "app.features.links.part",
+    "app.features.near.part",
     "app.features.render.part",
     "app.features.tables.part",
 )

@@ -8,7 +8,6 @@ from functools import lru_cache
 
 import structlog
 
-from app.beat import find_near as near_duplicates
 from app.beat import finish as finish_crawls
 from app.beat import index_pages as index
 from app.beat import measure as measure_crawls
@@ -18,10 +17,11 @@ from app.beat import reread_pages as stored_pages
 from app.beat import rotate_logs as retain_logs
 from app.beat import sweep as sweep_up
 from app.beat import trim as trim_crawls
-from app.beat.near_memory import NearMemory
 from app.celery import app
 from app.config import current
 from app.errors import ServiceError
+from app.features.near import find as near_duplicates
+from app.features.near.memory import NearMemory
 from workers import process
 
 _log = structlog.get_logger()

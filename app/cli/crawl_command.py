@@ -324,7 +324,8 @@ def _summary(engine: "Engine", crawl: "Crawl", since: "datetime", *, may_be_unco
     from app.admin import rendering
     from app.admin.duplicates import MOST_WAITING
     from app.admin.report import led_away, traps_left, why_nothing
-    from app.store import crawls, db, hosts, near, suppressions, urls
+    from app.features.near import rows as near
+    from app.store import crawls, db, hosts, suppressions, urls
 
     with db.transaction(engine) as tx:
         totals, now = crawls.totals(tx, crawl.id), crawls.by_id(tx, crawl.id)

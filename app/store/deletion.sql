@@ -34,9 +34,6 @@ DELETE FROM urls WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= 
 -- queued: delete the crawl's pages that wait to be indexed
 DELETE FROM search_queue WHERE crawl_id = :crawl_id
 
--- compared: delete the crawl's pages that wait to be compared
-DELETE FROM near_queue WHERE crawl_id = :crawl_id
-
 -- suppressions: delete n refused links of a crawl
 DELETE FROM suppressions
 WHERE ctid = ANY(ARRAY(SELECT ctid FROM suppressions WHERE crawl_id = :crawl_id LIMIT :n))

@@ -62,18 +62,23 @@ class Revision(TypedDict):
     noarchive: bool
 
 
-def keep(tx: Connection, rows: Sequence[PageRow]) -> None:
-    """Store pages. One whose text may not be kept loses the words that it was found by."""
-    if rows:
-        db.run(tx, _sql["keep"], {"rows": db.rows_param(rows)})
-        if changed := [(row["host_id"], row["crawl_id"], row["key"]) for row in rows if row.get("changed")]:
-            db.run(tx, _sql["changed"], {"rows": search.places(changed)})
-        without = [row for row in rows if row["main_text"] is None]
-        search.forget(tx, [(row["host_id"], row["crawl_id"], row["key"]) for row in without])
+def keep(tx: Connection, rows: Sequence[PageRow]) -> list[Where]:
+    """Store pages. One whose text may not be kept loses the words that it was found by.
+
+    Returns those whose text is new.
+    """
+    if not rows:
+        return []
+    found = db.run(tx, _sql["keep"], {"rows": db.rows_param(rows)}).all()
+    if changed := [(row["host_id"], row["crawl_id"], row["key"]) for row in rows if row.get("changed")]:
+        db.run(tx, _sql["changed"], {"rows": search.places(changed)})
+    without = [row for row in rows if row["main_text"] is None]
+    search.forget(tx, [(row["host_id"], row["crawl_id"], row["key"]) for row in without])
+    return [(row.host_id, row.crawl_id, row.key) for row in found]
 
 
 def drop(tx: Connection, pages: Collection[Where]) -> None:
-    """Delete pages that must not be kept, with their notes as duplicates; their fingerprints follow."""
+    """Delete pages that must not be kept, with their notes as duplicates."""
     if pages:
         db.run(tx, _sql["drop"], {"rows": search.places(pages)})
         forget_duplicates(tx, pages)

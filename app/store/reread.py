@@ -120,7 +120,7 @@ def part(tx: Connection, pages: Collection[Where]) -> set[Where]:
 
 
 def queue(tx: Connection, pages: Collection[Where]) -> None:
-    """Have pages compared with others, and indexed."""
+    """Have pages indexed."""
     if pages:
         db.run(tx, _sql["queue"], {"rows": search.places(sorted(pages))})
 

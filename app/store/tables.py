@@ -806,7 +806,7 @@ fingerprints = Table(
     Column("crawl_id", BigInteger, nullable=False),
     Column("key", LargeBinary, nullable=False),
     Column("id", BigInteger, Identity(always=True), nullable=False, comment="the oldest is an original"),
-    Column("simhash", BigInteger, nullable=False, comment="64 bits: app.policy.focus.simhash"),
+    Column("simhash", BigInteger, nullable=False, comment="64 bits: app.features.near.simhash"),
     PrimaryKeyConstraint("host_id", "crawl_id", "key"),
     Index("fingerprints_id", "id", unique=True),
     Index("fingerprints_host", "host_id", "crawl_id", postgresql_include=["id", "simhash"]),

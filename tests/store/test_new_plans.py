@@ -18,6 +18,7 @@ from app.store import db
 from tests.store.frontier import filled
 from tests.store.rows import admission, result
 from tests.store.test_plans import looked_at
+from tests.store.test_queries import queries
 
 if TYPE_CHECKING:
     from tests.databases import Databases
@@ -96,7 +97,7 @@ def some(databases: "Databases") -> Iterator[Engine]:
 def test_a_settle_looks_at_no_more_than_it_needs(
     few: Engine, room: str, name: str, values: dict[str, Any], table: str, most: int
 ) -> None:
-    plan = _explained(few, db.queries("hosts")["lock_leased"], LEASES, db.queries(room)[name], values)
+    plan = _explained(few, db.queries("hosts")["lock_leased"], LEASES, queries(room)[name], values)
     assert sum(looked_at(plan, table)) <= most, json.dumps(plan, indent=1)
 
 
@@ -104,7 +105,7 @@ def test_a_settle_looks_at_no_more_than_it_needs(
 def test_a_comparison_looks_at_no_more_than_it_needs(
     some: Engine, room: str, name: str, values: dict[str, Any], table: str, most: int
 ) -> None:
-    plan = _explained(some, db.queries("near")["fresh_plans"], {}, db.queries(room)[name], values)
+    plan = _explained(some, queries("near")["fresh_plans"], {}, queries(room)[name], values)
     assert sum(looked_at(plan, table)) <= most, json.dumps(plan, indent=1)
 
 

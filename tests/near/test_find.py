@@ -8,10 +8,10 @@ from sqlalchemy import Engine
 
 from app.admin import deletion
 from app.admin.crawls import go_round
-from app.beat.find_near import NearFound, find_near
 from app.crawl.state.worker import Worker
-from app.policy.focus.fingerprint import words_of
-from app.policy.focus.simhash import simhash
+from app.features.near.find import NearFound, find_near
+from app.features.near.fingerprint import words_of
+from app.features.near.simhash import simhash
 from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Site, Web, html
 from tests.store.rows import one, sql
@@ -41,7 +41,7 @@ def site(web: Web) -> Site:
 
 @pytest.fixture
 def nothing_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.beat.near_memory.MOST_HELD", 0)
+    monkeypatch.setattr("app.features.near.memory.MOST_HELD", 0)
 
 
 def crawled(worker: Worker, site: Site, **wishes: Any) -> Engine:

@@ -1,14 +1,14 @@
 """Reads the texts of pages whose fingerprints are alike, and says which page repeats which: the last word of
-`app.beat.find_near`. What the beginning of an original rules out is not read.
+`app.features.near.find`. What the beginning of an original rules out is not read.
 """
 
 from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection
 
-from app.policy.focus.near import Likeness, Reading, is_headed_otherwise, is_named_alike, is_titled_alike, likeness
-from app.store import near
-from app.store.near import Fingerprint, Note, OlderPage, Waiting
+from app.features.near import rows
+from app.features.near.likeness import Likeness, Reading, is_headed_otherwise, is_named_alike, is_titled_alike, likeness
+from app.features.near.rows import Fingerprint, Note, OlderPage, Waiting
 from app.store.search import Where
 
 TEXTS_OF = 50  # pages whose originals' texts are held at once
@@ -41,7 +41,7 @@ def notes_of(
             and mine.id in closest
         ]
         alike = {mine.id: _not_ruled_out(readings[page.where], closest[mine.id], starts) for page, _, mine in judged}
-        read = _Readings(near.texts(tx, {other for found in alike.values() for _, other in found}))
+        read = _Readings(rows.texts(tx, {other for found in alike.values() for _, other in found}))
         for page, text, mine in judged:
             others = [(bits, other) for bits, other in alike[mine.id] if other in read.texts and other not in repeats]
             found = _note(page, Reading(text), others, originals, read) if others and page.where not in notes else None

@@ -6,8 +6,8 @@ Two of one crawl are alike that differ in DUPLICATE_BITS at most, and on one hos
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
-from app.policy.focus.arrays import Signed, np
-from app.policy.focus.fingerprint import DUPLICATE_BITS, REVIEW_BITS
+from app.features.near.arrays import Signed, np
+from app.features.near.fingerprint import DUPLICATE_BITS, REVIEW_BITS
 
 _COLUMNS: Final = 5  # of `Print`
 _SIGN: Final = 1 << 63

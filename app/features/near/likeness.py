@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
-from app.policy.focus.fingerprint import DUPLICATE_BITS, LEAST_PHRASES, MOST_CHARS, REVIEW_BITS, words_in, words_of
+from app.features.near.fingerprint import DUPLICATE_BITS, LEAST_PHRASES, MOST_CHARS, REVIEW_BITS, words_in, words_of
 from app.policy.focus.shape import fold
 
 SAME_PHRASES: Final = 0.8  # of all phrases of both: four sentences in five

@@ -43,6 +43,23 @@ FROM (
 WHERE bytes_before < :most_bytes
 ORDER BY id
 
+-- queue: have pages compared, in crawls that ask for it
+INSERT INTO near_queue (host_id, crawl_id, key)
+SELECT r.host_id, r.crawl_id, decode(r.key, 'hex')
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
+JOIN crawls AS c ON c.id = r.crawl_id AND c.near_duplicates
+
+-- queue_gone: have pages that were deleted lose the fingerprints that they have
+INSERT INTO near_queue (host_id, crawl_id, key)
+SELECT f.host_id, f.crawl_id, f.key
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
+CROSS JOIN LATERAL (
+    SELECT host_id, crawl_id, key FROM fingerprints
+    WHERE host_id = r.host_id AND crawl_id = r.crawl_id AND key BETWEEN decode(r.key, 'hex') AND decode(r.key, 'hex')
+    ORDER BY key
+    OFFSET 0
+) AS f
+
 -- backlog: how far the newest page of the queue is from the oldest: two looks at its index
 SELECT coalesce(max(id) - min(id) + 1, 0) FROM near_queue
 
@@ -266,6 +283,9 @@ FROM duplicates AS d
 WHERE d.crawl_id = :crawl_id AND (CAST(:kind AS text) IS NULL OR d.kind = :kind)
 ORDER BY d.found_at DESC, d.url
 LIMIT :n
+
+-- drop_queued: take a crawl's pages out of the queue
+DELETE FROM near_queue WHERE crawl_id = :crawl_id
 
 -- drop_crawl: delete n keys of a crawl's fingerprints: all from :first up to :beyond
 DELETE FROM fingerprint_keys

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from app.policy.focus.fingerprint import words_of
-from app.policy.focus.near import (
+from app.features.near.fingerprint import words_of
+from app.features.near.likeness import (
     LEAST_WORDS,
     START_CHARS,
     Likeness,
@@ -15,7 +15,7 @@ from app.policy.focus.near import (
     is_titled_alike,
     likeness,
 )
-from app.policy.focus.simhash import simhash
+from app.features.near.simhash import simhash
 
 RNG = random.Random(11)
 WORDS = ["".join(RNG.choices("abcdefghijklmnopqrstuvwxyz", k=RNG.randint(3, 9))) for _ in range(2_000)]

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from app.policy.focus.alike import Print, Prints
-from app.policy.focus.fingerprint import DUPLICATE_BITS, REVIEW_BITS
+from app.features.near.alike import Print, Prints
+from app.features.near.fingerprint import DUPLICATE_BITS, REVIEW_BITS
 
 RNG = random.Random(11)
 CENTRE = RNG.getrandbits(64)

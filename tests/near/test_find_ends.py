@@ -5,15 +5,15 @@ import tracemalloc
 import pytest
 
 from app.admin import edit
-from app.beat.find_near import NearFound, catch_up, find_near
 from app.crawl.state.worker import Worker
+from app.features.near.find import NearFound, catch_up, find_near
+from app.features.near.fingerprint import DUPLICATE_BITS
 from app.model import CrawlChange
-from app.policy.focus.fingerprint import DUPLICATE_BITS
 from app.store import server
-from tests.beat.test_find_near import again, crawled, notes, prose
-from tests.beat.test_find_near import site as site
 from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Site, Web, html
+from tests.near.test_find import again, crawled, notes, prose
+from tests.near.test_find import site as site
 from tests.store.rows import one
 
 TITLES = {"/a": "Waiting.Lazy", "/b": "Waiting.Strict"}  # of things that differ: for review
@@ -41,8 +41,8 @@ def test_two_pages_for_review_do_not_make_each_other_wait(worker: Worker, site: 
 def test_it_goes_on_past_its_share_while_many_pages_wait(
     worker: Worker, site: Site, monkeypatch: pytest.MonkeyPatch, backlog: int, pages: int
 ) -> None:
-    monkeypatch.setattr("app.beat.find_near.AT_ONCE", 2)
-    monkeypatch.setattr("app.beat.find_near.BACKLOG", backlog)
+    monkeypatch.setattr("app.features.near.find.AT_ONCE", 2)
+    monkeypatch.setattr("app.features.near.find.BACKLOG", backlog)
     assert find_near(crawled(worker, site), within_s=0.0).pages == pages
 
 
@@ -77,8 +77,8 @@ def test_entries_of_a_reference_are_for_review(worker: Worker, web: Web) -> None
 def test_a_crawl_that_has_ended_is_compared_lot_by_lot(
     worker: Worker, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.beat.find_near.AT_ONCE", 1)
-    monkeypatch.setattr("app.beat.find_near.MOST_S", 0.0)
+    monkeypatch.setattr("app.features.near.find.AT_ONCE", 1)
+    monkeypatch.setattr("app.features.near.find.MOST_S", 0.0)
     engine = crawled(worker, site)
     catch_up(engine, 1, within_s=60.0, pause=never)
     assert one(engine, "SELECT count(*) FROM near_queue") == 0
@@ -105,7 +105,7 @@ def never() -> None:
 
 def test_the_texts_of_a_lot_are_bounded(worker: Worker, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each lot is one page then, however many bytes that has."""
-    monkeypatch.setattr("app.beat.find_near.BYTES_AT_ONCE", 1)
+    monkeypatch.setattr("app.features.near.find.BYTES_AT_ONCE", 1)
     engine = crawled(worker, site)
     assert find_near(engine, within_s=0.0) == NearFound(pages=1)
     assert find_near(engine).pages == 4
@@ -115,7 +115,7 @@ def test_the_texts_of_a_lot_are_bounded(worker: Worker, site: Site, monkeypatch:
 def test_pages_of_a_host_are_compared_one_by_one_or_at_once(
     worker: Worker, site: Site, monkeypatch: pytest.MonkeyPatch, many: int
 ) -> None:
-    monkeypatch.setattr("app.beat.compare_lot.MANY_OF_HOST", many)
+    monkeypatch.setattr("app.features.near.compare_lot.MANY_OF_HOST", many)
     site.pages |= {"/a": html(text=f"{prose()} of"), "/b": html(text=f"{prose()} {prose(15, 77)}")}
     engine = crawled(worker, site)
     find_near(engine)

@@ -1,6 +1,6 @@
 """Compares the fingerprints of a lot of pages with the others of their crawls.
 
-`app.beat.compare_near` reads the texts of those that are alike. Imported when there is a page to
+`app.features.near.compare` reads the texts of those that are alike. Imported when there is a page to
 compare, for numpy's sake.
 """
 
@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 
-from app.beat.compare_near import notes_of, repeats_another
-from app.beat.near_memory import MOST_LIKE, MOST_READ, NearMemory, among, prints_of
-from app.policy.focus.alike import Prints
-from app.policy.focus.near import Likeness, Reading
-from app.policy.focus.simhash import simhash
-from app.store import near
-from app.store.near import Fingerprint, Like, Note, OlderPage, Waiting
+from app.features.near import rows
+from app.features.near.alike import Prints
+from app.features.near.compare import notes_of, repeats_another
+from app.features.near.likeness import Likeness, Reading
+from app.features.near.memory import MOST_LIKE, MOST_READ, NearMemory, among, prints_of
+from app.features.near.rows import Fingerprint, Like, Note, OlderPage, Waiting
+from app.features.near.simhash import simhash
 from app.store.search import Where
 
 WITHIN_HOST = 50_000  # fingerprints of its own host that a page is compared with
@@ -48,7 +48,7 @@ def compare(tx: Connection, waiting: Sequence[Waiting], memory: NearMemory) -> t
         lot.notes = _alike(tx, lot, memory)
         wanted = {each.id: _is_looked_for(lot, each) for each in lot.prints.values()}
         memory.look_for(wanted)
-        near.put_keys(tx, [each for each in lot.prints.values() if memory.has_keys(each) and wanted[each.id]])
+        rows.put_keys(tx, [each for each in lot.prints.values() if memory.has_keys(each) and wanted[each.id]])
     memory.write(tx)
     return len(lot.prints), lot.notes
 
@@ -68,10 +68,10 @@ def _replace(tx: Connection, lot: _Compared, memory: NearMemory) -> None:
     same = {where for where, mine in before.items() if values.get(where) == mine.value}
     stand = same - {each.where for each in lot.waiting if each.noted == Likeness.NEAR}
     gone = [mine for where, mine in before.items() if where not in stand]
-    near.drop_keys(tx, [each for each in before.values() if memory.has_keys(each)])
-    near.drop(tx, gone)
-    near.queue_likes(tx, [where for where in before if where not in same])
-    made = near.put(tx, {where: value for where, value in values.items() if value is not None and where not in stand})
+    rows.drop_keys(tx, [each for each in before.values() if memory.has_keys(each)])
+    rows.drop(tx, gone)
+    rows.queue_likes(tx, [where for where in before if where not in same])
+    made = rows.put(tx, {where: value for where, value in values.items() if value is not None and where not in stand})
     lot.prints = {each.where: each for each in [*(before[where] for where in stand), *made]}
     memory.replace([each.id for each in gone], made)
     memory.look_for({before[where].id: True for where in stand})
@@ -101,11 +101,11 @@ def _alike(tx: Connection, lot: _Compared, memory: NearMemory) -> dict[Where, No
 def _originals(tx: Connection, nearest: Sequence[Sequence[int]], prints: Sequence[Fingerprint]) -> dict[int, OlderPage]:
     """Those of the nearest fingerprints that can be originals. The further ones are asked for where some are none."""
     own = [each.id for each in prints]
-    originals = near.originals(tx, {other for found in nearest for other in found[:MOST_READ]}, own=own)
+    originals = rows.originals(tx, {other for found in nearest for other in found[:MOST_READ]}, own=own)
     further = {
         other for found in nearest if not originals.keys() >= set(found[:MOST_READ]) for other in found[MOST_READ:]
     }
-    return originals | near.originals(tx, further, own=own) if further else originals
+    return originals | rows.originals(tx, further, own=own) if further else originals
 
 
 def _is_looked_for(lot: _Compared, mine: Fingerprint) -> bool:
@@ -119,7 +119,7 @@ def _older(tx: Connection, prints: Sequence[Fingerprint], memory: NearMemory) ->
     if not asking:
         return []
     of_lot = among(prints_of(each for each in prints if memory.has_keys(each)), asking)
-    return [*near.by_key(tx, asking, most=MOST_LIKE), *of_lot, *_on_host(tx, asking)]
+    return [*rows.by_key(tx, asking, most=MOST_LIKE), *of_lot, *_on_host(tx, asking)]
 
 
 def _on_host(tx: Connection, prints: Sequence[Fingerprint]) -> list[Like]:
@@ -127,7 +127,7 @@ def _on_host(tx: Connection, prints: Sequence[Fingerprint]) -> list[Like]:
     pages = Counter(each.where[:2] for each in prints)
     many = {host for host, n in pages.items() if n >= MANY_OF_HOST}
     few = [each for each in prints if each.where[:2] not in many]
-    found = near.on_host(tx, few, within=WITHIN_HOST, most=MOST_READ) if few else []
-    for host, of_host in (near.of_hosts(tx, many, within=WITHIN_HOST) if many else {}).items():
+    found = rows.on_host(tx, few, within=WITHIN_HOST, most=MOST_READ) if few else []
+    for host, of_host in (rows.of_hosts(tx, many, within=WITHIN_HOST) if many else {}).items():
         found += among(Prints.of_bytes(of_host), [each for each in prints if each.where[:2] == host])
     return found

@@ -10,14 +10,14 @@ import pytest
 from sqlalchemy import Engine, text
 
 from app.admin import deletion
-from app.beat import near_memory
-from app.beat.find_near import find_near
-from app.beat.near_memory import NearMemory
 from app.errors import ServiceError
-from app.policy.focus.alike import Print
+from app.features.near import memory as near_memory
+from app.features.near.alike import Print
+from app.features.near.find import find_near
+from app.features.near.memory import NearMemory
 from app.store import db
-from tests.beat.test_find_near import prose
 from tests.crawl.loop import make_settings
+from tests.near.test_find import prose
 from tests.store.rows import make_crawl, one, sql
 
 HOSTS, PAGES = 5, 12
@@ -92,8 +92,8 @@ def fresh(engine: Engine) -> NearMemory:
 
 @pytest.fixture(autouse=True)
 def lots(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.beat.find_near.AT_ONCE", LOT)
-    monkeypatch.setattr("app.beat.find_near.BACKLOG", ALL)
+    monkeypatch.setattr("app.features.near.find.AT_ONCE", LOT)
+    monkeypatch.setattr("app.features.near.find.BACKLOG", ALL)
     monkeypatch.setattr(near_memory, "AT_ONCE", 3)
 
 

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple, TypedDict
 
 from sqlalchemy import Connection
 
-from app.policy.focus import fingerprint
-from app.policy.focus.near import START_CHARS
+from app.features.near import fingerprint
+from app.features.near.likeness import START_CHARS
 from app.store import db, search
 from app.store.search import Where
 
-_sql = db.queries("near")
+_sql = db.queries("near", __file__)
 KEYS_AT_ONCE = 50_000
 _SIGN = 1 << 63
 _KEY_BITS = 25  # of a key of `fingerprint.keys`; a crawl's id stands above
@@ -121,6 +121,18 @@ def lot(tx: Connection, n: int, *, most_bytes: int) -> list[Waiting]:
     db.run(tx, _sql["fresh_plans"])
     found = db.run(tx, _sql["lot"], {"n": n, "most_bytes": most_bytes}).of(Waiting)
     return [each if each.simhash is None else each._replace(simhash=_unsigned(each.simhash)) for each in found]
+
+
+def queue(tx: Connection, pages: Collection[Where]) -> None:
+    """Have pages compared, in crawls that ask for it."""
+    if pages:
+        db.run(tx, _sql["queue"], {"rows": search.places(pages)})
+
+
+def queue_gone(tx: Connection, pages: Collection[Where]) -> None:
+    """Have pages that were deleted lose their fingerprints."""
+    if pages:
+        db.run(tx, _sql["queue_gone"], {"rows": search.places(pages)})
 
 
 def backlog(tx: Connection) -> int:
@@ -272,6 +284,11 @@ def listed(tx: Connection, *, crawl_id: int, kind: str | None, n: int) -> list[d
 def waiting(tx: Connection, *, crawl_id: int, most: int) -> int:
     """The number of a crawl's pages in the queue, at most `most`."""
     return int(db.run(tx, _sql["waiting"], {"crawl_id": crawl_id, "most": most}).scalar_one())
+
+
+def drop_queued(tx: Connection, crawl_id: int) -> None:
+    """Take a crawl's pages out of the queue."""
+    tx.execute(_sql["drop_queued"], {"crawl_id": crawl_id})
 
 
 def drop_crawl(tx: Connection, crawl_id: int, n: int = KEYS_AT_ONCE) -> int:

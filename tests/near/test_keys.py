@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 from sqlalchemy import Engine
 
-from app.policy.focus import fingerprint
-from app.store import db, near
-from app.store.near import Keyed
+from app.features.near import fingerprint
+from app.features.near import rows as near
+from app.features.near.rows import Keyed
+from app.store import db
 from tests.store.revisions import move
 from tests.store.rows import make_crawl, make_host, one, sql
 

@@ -1,6 +1,6 @@
 """The words that a fingerprint is made of, and the keys by which it is looked up (promise C1).
 
-No more than every process needs; `app.policy.focus.simhash` makes fingerprints, and imports numpy.
+No more than every process needs; `app.features.near.simhash` makes fingerprints, and imports numpy.
 """
 
 import re

@@ -14,15 +14,16 @@ from urllib.parse import urlsplit
 import structlog
 from sqlalchemy import Connection, Engine
 
-from app.beat.compare_near import repeats_another
-from app.beat.near_memory import NearMemory
 from app.errors import InputError
-from app.policy.focus.near import Likeness
+from app.features.near import rows
+from app.features.near.compare import repeats_another
+from app.features.near.likeness import Likeness
+from app.features.near.memory import NearMemory
+from app.features.near.rows import Note, QueuedLink, Waiting
 from app.policy.focus.profile import Profile
 from app.policy.focus.shipped import GENERAL, profile_of
 from app.policy.lane import LAST_LANE
-from app.store import crawls, db, hosts, near, server
-from app.store.near import Note, QueuedLink, Waiting
+from app.store import crawls, db, hosts, server
 from app.store.search import Where
 
 _log = structlog.get_logger()
@@ -79,7 +80,7 @@ def catch_up(engine: Engine, crawl_id: int, *, within_s: float, pause: Callable[
 
 def _waits(engine: Engine, crawl_id: int) -> bool:
     with db.transaction(engine) as tx:
-        return near.waiting(tx, crawl_id=crawl_id, most=1) > 0
+        return rows.waiting(tx, crawl_id=crawl_id, most=1) > 0
 
 
 def _is_free(engine: Engine) -> bool:
@@ -89,7 +90,7 @@ def _is_free(engine: Engine) -> bool:
 
 def _is_behind(engine: Engine) -> bool:
     with db.transaction(engine) as tx:
-        return near.backlog(tx) > BACKLOG
+        return rows.backlog(tx) > BACKLOG
 
 
 def reopen(engine: Engine) -> int:
@@ -104,11 +105,11 @@ def _part(engine: Engine) -> tuple[int, list[int]]:
     with db.transaction(engine) as tx:
         if not server.be_alone(tx, "near"):
             return 0, []
-        orphans = near.orphans(tx, ORPHANS, blocks=BLOCKS)
+        orphans = rows.orphans(tx, ORPHANS, blocks=BLOCKS)
         if not orphans:
             return 0, []
         hosts.lock(tx, sorted({each.host_id for each in orphans}))
-        woken = near.part(tx, orphans)
+        woken = rows.part(tx, orphans)
         _return_lanes(tx, [(each.host_id, each.crawl_id, each.url) for each in orphans if each.kind == Likeness.NEAR])
         return len(orphans), sorted(set(woken))
 
@@ -124,14 +125,14 @@ def _compare_lot(engine: Engine, memory: NearMemory) -> NearFound | None:
     Hosts are locked last, for the notes alone: nobody else locks what was written before.
     """
     with db.transaction(engine) as tx:
-        waiting = near.lot(tx, AT_ONCE, most_bytes=BYTES_AT_ONCE) if server.be_alone(tx, "near") else []
+        waiting = rows.lot(tx, AT_ONCE, most_bytes=BYTES_AT_ONCE) if server.be_alone(tx, "near") else []
         if not waiting:
             return None
-        from app.beat.compare_lot import compare  # numpy comes with it: where no page waits, nobody needs it
+        from app.features.near.compare_lot import compare  # numpy comes with it: where no page waits, nobody needs it
 
         pages, notes = compare(tx, waiting, memory)
         _write(tx, waiting, notes)
-        near.done(tx, [each.id for each in waiting])
+        rows.done(tx, [each.id for each in waiting])
     memory.keep()
     kinds = [note["kind"] for note in notes.values()]
     return NearFound(pages=pages, near=kinds.count(Likeness.NEAR), review=kinds.count(Likeness.REVIEW))
@@ -143,20 +144,20 @@ def _write(tx: Connection, waiting: Sequence[Waiting], notes: Mapping[Where, Not
     if not notes and not parted:
         return
     hosts.lock(tx, sorted({where[0] for where in notes} | {each.host_id for each in parted}))
-    near.note(tx, list(notes.values()))
-    near.forget(tx, sorted({each.where for each in parted}))
+    rows.note(tx, list(notes.values()))
+    rows.forget(tx, sorted({each.where for each in parted}))
     _return_lanes(tx, [(each.host_id, each.crawl_id, each.url) for each in parted if each.url is not None])
     repeating = [(note["host_id"], note["crawl_id"], note["url"]) for note in notes.values() if repeats_another(note)]
     if repeating:
-        last = (link._replace(lane=LAST_LANE) for link in near.queued_links(tx, repeating) if link.lane < LAST_LANE)
-        near.set_lane(tx, list(last))
+        last = (link._replace(lane=LAST_LANE) for link in rows.queued_links(tx, repeating) if link.lane < LAST_LANE)
+        rows.set_lane(tx, list(last))
 
 
 def _return_lanes(tx: Connection, pages: Sequence[tuple[int, int, str]]) -> None:
     """Return links of these pages to the lanes that their crawls' profiles give them."""
-    links = near.queued_links(tx, pages) if pages else []
+    links = rows.queued_links(tx, pages) if pages else []
     profiles = _profiles(tx, {link.crawl_id for link in links})
-    near.set_lane(tx, [link._replace(lane=_lane(profiles[link.crawl_id], link)) for link in links])
+    rows.set_lane(tx, [link._replace(lane=_lane(profiles[link.crawl_id], link)) for link in links])
 
 
 def _profiles(tx: Connection, crawl_ids: Iterable[int]) -> dict[int, Profile]:

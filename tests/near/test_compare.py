@@ -4,9 +4,9 @@ import pytest
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import ResourceClosedError
 
-from app.beat.compare_near import notes_of
-from app.policy.focus.near import Reading
-from app.store.near import Fingerprint, Note, OlderPage, Waiting
+from app.features.near.compare import notes_of
+from app.features.near.likeness import Reading
+from app.features.near.rows import Fingerprint, Note, OlderPage, Waiting
 from app.store.search import Where
 
 TEXT = "Waiting between requests\nA crawler waits before it asks for a page again."

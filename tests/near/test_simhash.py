@@ -7,9 +7,9 @@ from itertools import combinations
 
 import pytest
 
-from app.policy.focus import simhash as module
-from app.policy.focus.fingerprint import BITS, DUPLICATE_BITS, LEAST_PHRASES, keys, words_of
-from app.policy.focus.simhash import simhash
+from app.features.near import simhash as module
+from app.features.near.fingerprint import BITS, DUPLICATE_BITS, LEAST_PHRASES, keys, words_of
+from app.features.near.simhash import simhash
 
 RNG = random.Random(7)
 WORDS = ["".join(RNG.choices("abcdefghijklmnopqrstuvwxyz", k=RNG.randint(2, 9))) for _ in range(3_000)]

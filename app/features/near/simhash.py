@@ -10,8 +10,8 @@ All phrases of a text are hashed, sorted and counted at once.
 from hashlib import blake2b
 from typing import Final
 
-from app.policy.focus.arrays import Unsigned, np
-from app.policy.focus.fingerprint import BITS, LEAST_PHRASES
+from app.features.near.arrays import Unsigned, np
+from app.features.near.fingerprint import BITS, LEAST_PHRASES
 
 _BYTES: Final = BITS // 8
 _MOST_REMEMBERED: Final = 20_000  # words: 3 MB

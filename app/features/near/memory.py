@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import Connection
 
-from app.store import near
-from app.store.near import Fingerprint, Keyed, Like
+from app.features.near import rows
+from app.features.near.rows import Fingerprint, Keyed, Like
 
 if TYPE_CHECKING:
-    from app.policy.focus.alike import Print, Prints
+    from app.features.near.alike import Print, Prints
 
 MOST_HELD: Final = 50_000  # 2 MB; beside so many a page is compared in 35 µs, and by keys in 200
 AT_ONCE: Final = 2_000  # leave together: so many keys are neighbours in the index
@@ -34,12 +34,12 @@ class NearMemory:
 
     def read(self, tx: Connection) -> None:
         """Read what is to be held, if it is not. Until `keep` it is void."""
-        from app.policy.focus.alike import Prints  # numpy comes with it: where no page waits, nobody needs it
+        from app.features.near.alike import Prints  # numpy comes with it: where no page waits, nobody needs it
 
         before, self._as_of = self._as_of, None
-        self._keyed = near.keyed(tx)
+        self._keyed = rows.keyed(tx)
         if before is None or before != self._keyed.compared_by:
-            self.held = Prints.of_bytes(near.held(tx, beyond=self._keyed.up_to))
+            self.held = Prints.of_bytes(rows.held(tx, beyond=self._keyed.up_to))
             self.held.look_for_few(MOST_READ)
 
     def has_keys(self, each: Fingerprint) -> bool:
@@ -70,10 +70,10 @@ class NearMemory:
         if len(self.held) > MOST_HELD:
             oldest = self.held.first(min(len(self.held), len(self.held) - MOST_HELD + AT_ONCE))
             self.held = self.held.behind(len(oldest))
-            near.put_keys(tx, [_fingerprint(each) for each in oldest if each.is_looked_for])
+            rows.put_keys(tx, [_fingerprint(each) for each in oldest if each.is_looked_for])
             crawl_ids = {*keyed.crawl_ids, *(each.crawl_id for each in oldest)}
             keyed = keyed._replace(up_to=oldest[-1].id, crawl_ids=sorted(crawl_ids))
-        self._keyed = near.compared(tx, keyed)
+        self._keyed = rows.compared(tx, keyed)
 
     def keep(self) -> None:
         """Rely on what was read and written: it is committed."""
@@ -87,7 +87,7 @@ def among(others: "Prints", prints: Sequence[Fingerprint]) -> list[Like]:
 
 
 def prints_of(prints: Iterable[Fingerprint]) -> "Prints":
-    from app.policy.focus.alike import Print, Prints
+    from app.features.near.alike import Print, Prints
 
     return Prints.of(Print(each.id, each.value, *each.where[:2]) for each in prints)
 

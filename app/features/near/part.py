@@ -1,0 +1,20 @@
+"""Queues pages whose text is new to be compared with the others of their crawl, by the hooks."""
+
+from collections.abc import Sequence
+
+from app.crawl.page.read import KEPT_OUT
+from app.crawl.state.part import SettleStep
+from app.crawl.state.settling import Settling
+from app.crawl.visit.write import PAGES
+from app.features.near import rows
+from app.plugins import answers
+
+
+def _queue(settling: Settling) -> None:
+    rows.queue(settling.tx, settling.brought[PAGES])
+    rows.queue_gone(settling.tx, settling.rows(KEPT_OUT))
+
+
+@answers
+def steps() -> Sequence[SettleStep]:
+    return [SettleStep(name="near", rank=112, write=_queue)]
