@@ -102,6 +102,18 @@ COMMENT ON COLUMN clocks.machine IS 'a machine''s clock, until it boots again';
 COMMENT ON COLUMN clocks.at IS 'the database''s time when it was last compared';
 COMMENT ON COLUMN clocks.boot_s IS 'that machine''s seconds then';
 
+CREATE TABLE crawl_counts (
+    crawl_id bigint NOT NULL,
+    part smallint NOT NULL,
+    pages bigint NOT NULL,
+    bytes bigint NOT NULL,
+    CONSTRAINT crawl_counts_pkey PRIMARY KEY (crawl_id, part)
+);
+COMMENT ON TABLE crawl_counts IS 'Sums of crawl_hosts, by crawl, in parts; each writer of crawl_hosts keeps them in the same transaction.';
+COMMENT ON COLUMN crawl_counts.part IS 'each session adds to one, by the number of its process';
+COMMENT ON COLUMN crawl_counts.pages IS 'may be negative: the parts'' sum is what counts';
+COMMENT ON COLUMN crawl_counts.bytes IS 'the same';
+
 CREATE TABLE crawl_hosts (
     crawl_id bigint NOT NULL,
     host_id bigint NOT NULL,
@@ -389,7 +401,7 @@ CREATE TABLE fingerprints (
 );
 COMMENT ON TABLE fingerprints IS 'Fingerprints of main texts. Written by beat, after the page.';
 COMMENT ON COLUMN fingerprints.id IS 'the oldest is an original';
-COMMENT ON COLUMN fingerprints.simhash IS '64 bits: app.policy.focus.simhash';
+COMMENT ON COLUMN fingerprints.simhash IS '64 bits';
 CREATE INDEX fingerprints_host ON fingerprints USING btree (host_id, crawl_id) INCLUDE (id, simhash);
 CREATE UNIQUE INDEX fingerprints_id ON fingerprints USING btree (id);
 

@@ -806,7 +806,7 @@ fingerprints = Table(
     Column("crawl_id", BigInteger, nullable=False),
     Column("key", LargeBinary, nullable=False),
     Column("id", BigInteger, Identity(always=True), nullable=False, comment="the oldest is an original"),
-    Column("simhash", BigInteger, nullable=False, comment="64 bits: app.features.near.simhash"),
+    Column("simhash", BigInteger, nullable=False, comment="64 bits"),
     PrimaryKeyConstraint("host_id", "crawl_id", "key"),
     Index("fingerprints_id", "id", unique=True),
     Index("fingerprints_host", "host_id", "crawl_id", postgresql_include=["id", "simhash"]),
@@ -892,6 +892,17 @@ crawl_hosts = Table(
     Column("last_fetch_at", Time),
     PrimaryKeyConstraint("crawl_id", "host_id"),
     comment="What a crawl got from a host in this round; written only under the host's lease.",
+)
+
+crawl_counts = Table(
+    "crawl_counts",
+    metadata,
+    Column("crawl_id", BigInteger, nullable=False),
+    Column("part", SmallInteger, nullable=False, comment="each session adds to one, by the number of its process"),
+    Column("pages", BigInteger, nullable=False, comment="may be negative: the parts' sum is what counts"),
+    Column("bytes", BigInteger, nullable=False, comment="the same"),
+    PrimaryKeyConstraint("crawl_id", "part"),
+    comment="Sums of crawl_hosts, by crawl, in parts; each writer of crawl_hosts keeps them in the same transaction.",
 )
 
 url_patterns = Table(

@@ -8,7 +8,19 @@ from sqlalchemy import Engine, text
 from app.beat.finish import finish
 from app.policy.scope import ScopeKind, scope_of
 from app.store import crawls, db, hosts, urls
-from tests.store.rows import Aside, admission, admit, await_blocked, backend, claim, make_crawl, make_host, one, sql
+from tests.store.rows import (
+    Aside,
+    admission,
+    admit,
+    await_blocked,
+    backend,
+    claim,
+    counted,
+    make_crawl,
+    make_host,
+    one,
+    sql,
+)
 
 REST = "due_at = now() + interval '1 day'"
 
@@ -84,13 +96,12 @@ def test_a_crawl_ends_at_a_budget(
     admit(engine, admission(made[0], crawl_id))
     sql(engine, "UPDATE crawls SET active_since = now() - interval '60 s'")
     for host_id, share in zip(made, (1, 0), strict=True):
-        sql(
+        counted(
             engine,
-            "INSERT INTO crawl_hosts (crawl_id, host_id, pages, bytes) VALUES (:c, :h, :p, :b)",
-            c=crawl_id,
-            h=host_id,
-            p=got.get("pages", 0) - 1 if share else min(got.get("pages", 0), 1),
-            b=got.get("bytes", 0) - 1 if share else min(got.get("bytes", 0), 1),
+            crawl_id,
+            host_id,
+            pages=got.get("pages", 0) - 1 if share else min(got.get("pages", 0), 1),
+            bytes=got.get("bytes", 0) - 1 if share else min(got.get("bytes", 0), 1),
         )
     assert finish(engine) == (["c"] if ending else [])
     with db.transaction(engine) as tx:
@@ -113,7 +124,7 @@ def spent(engine: Engine) -> tuple[int, int]:
     admit(engine, admission(host_id, crawl_id))
     with db.transaction(engine) as tx:
         assert crawls.reserve(tx, crawl_id=crawl_id, n=9) == 5
-    sql(engine, "INSERT INTO crawl_hosts (crawl_id, host_id, pages) VALUES (:c, :h, 3)", c=crawl_id, h=host_id)
+    counted(engine, crawl_id, host_id, pages=3)
     return crawl_id, host_id
 
 
@@ -202,7 +213,7 @@ def test_a_visit_s_give_back_in_another_order_does_not_deadlock(engine: Engine) 
     first, second = make_crawl(engine, "first", max_pages=5), make_crawl(engine, "second", max_pages=5)
     for crawl_id, host_id in ((first, make_host(engine)), (second, make_host(engine))):
         admit(engine, admission(host_id, crawl_id))
-        sql(engine, "INSERT INTO crawl_hosts (crawl_id, host_id, pages) VALUES (:c, :h, 5)", c=crawl_id, h=host_id)
+        counted(engine, crawl_id, host_id, pages=5)
     sql(engine, "UPDATE crawls SET pages_reserved = 5")
     with db.transaction(engine) as tx:
         crawls.reserve(tx, crawl_id=second, n=-1)

@@ -270,6 +270,12 @@ def plant(worker: Worker, web: Webmaster) -> None:
         seeds.add(worker.engine, worker.settings, crawl, [f"http://{host}/" for host in web.names])
 
 
+MISCOUNTED = """SELECT crawl_id, sum(pages) AS pages, sum(bytes) AS bytes FROM (
+                    SELECT crawl_id, pages, bytes FROM crawl_hosts
+                    UNION ALL SELECT crawl_id, -pages, -bytes FROM crawl_counts) AS kept
+                GROUP BY crawl_id HAVING sum(pages) <> 0 OR sum(bytes) <> 0"""
+
+
 def overdrawn(worker: Worker) -> list[dict[str, Any]]:
     """Crawls that got more pages than their budget grants, or counted fewer as granted than came."""
     return sql(
