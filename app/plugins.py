@@ -40,6 +40,7 @@ BUILT_IN: Final = (
     "app.features.extract.part",
     "app.features.links.part",
     "app.features.render.part",
+    "app.features.search.part",
     "app.features.tables.part",
 )
 

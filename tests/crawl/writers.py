@@ -21,7 +21,6 @@ from app.admin.run import prepare
 from app.beat import claim
 from app.beat.find_near import find_near
 from app.beat.finish import finish
-from app.beat.index_pages import index_pages
 from app.beat.measure import measure
 from app.beat.promote import promote
 from app.beat.rotate_logs import retain
@@ -30,6 +29,7 @@ from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import CutOff, VisitReport, go_on, return_host, settle_together, visit
 from app.errors import InputError
+from app.features.search.janitor import index_pages
 from app.model import Budgets, CrawlChange, CrawlSpec, Reply, Request, Unsent, Whereabouts
 from app.runtime.delay_queue import DelayQueue
 from app.runtime.group_commit import CommitGroup, GroupCommit
