@@ -41,6 +41,7 @@ BUILT_IN: Final = (
     "app.features.links.part",
     "app.features.near.part",
     "app.features.render.part",
+    "app.features.search.part",
     "app.features.tables.part",
 )
 

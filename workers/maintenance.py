@@ -9,7 +9,6 @@ from functools import lru_cache
 import structlog
 
 from app.beat import finish as finish_crawls
-from app.beat import index_pages as index
 from app.beat import measure as measure_crawls
 from app.beat import promote as promote_urls
 from app.beat import reprice as reprice_recrawls
@@ -22,6 +21,7 @@ from app.config import current
 from app.errors import ServiceError
 from app.features.near import find as near_duplicates
 from app.features.near.memory import NearMemory
+from app.features.search import janitor as index
 from workers import process
 
 _log = structlog.get_logger()

@@ -22,6 +22,7 @@ from app.crawl.state.canon import make_canon
 from app.crawl.state.focus import ENDING_TRIES, name_of_ending
 from app.errors import InputError
 from app.features.links import rows as links
+from app.features.search import rows as search
 from app.model import Refusal, Url
 from app.policy.focus.patterns import by_form
 from app.policy.focus.shape import shape_of
@@ -39,7 +40,6 @@ from app.store import (
     patterns,
     renders,
     robots,
-    search,
     suppressions,
     urls,
 )

@@ -1,12 +1,21 @@
 """The rows of `urls` as they go in and come out, and the one place where a candidate becomes a row."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, NotRequired, TypedDict
 
 from app.model import Cause
 from app.policy.candidate import Candidate
+from app.store import db
+
+Where = tuple[int, int, bytes]  # host id, crawl id, URL key
+
+
+def places(pages: Iterable[Where]) -> db.RowsParam:
+    """Places as rows for a query."""
+    return db.rows_param([{"host_id": host_id, "crawl_id": crawl_id, "key": key} for host_id, crawl_id, key in pages])
 
 
 class Wanted(TypedDict):

@@ -20,7 +20,6 @@ from app.admin import crawls, edit, explain, hosts, parameters, seeds
 from app.admin.run import prepare
 from app.beat import claim
 from app.beat.finish import finish
-from app.beat.index_pages import index_pages
 from app.beat.measure import measure
 from app.beat.promote import promote
 from app.beat.rotate_logs import retain
@@ -30,6 +29,7 @@ from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import CutOff, VisitReport, go_on, return_host, settle_together, visit
 from app.errors import InputError
 from app.features.near.find import find_near
+from app.features.search.janitor import index_pages
 from app.model import Budgets, CrawlChange, CrawlSpec, Reply, Request, Unsent, Whereabouts
 from app.runtime.delay_queue import DelayQueue
 from app.runtime.group_commit import CommitGroup, GroupCommit

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from app.features.near import rows
 from app.features.near.likeness import Likeness, Reading, is_headed_otherwise, is_named_alike, is_titled_alike, likeness
 from app.features.near.rows import Fingerprint, Note, OlderPage, Waiting
-from app.store.search import Where
+from app.store.url_rows import Where
 
 TEXTS_OF = 50  # pages whose originals' texts are held at once
 READ_AT_ONCE = 8  # originals: one of 200,000 letters takes 6 MB while it is compared

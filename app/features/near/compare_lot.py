@@ -17,7 +17,7 @@ from app.features.near.likeness import Likeness, Reading
 from app.features.near.memory import MOST_LIKE, MOST_READ, NearMemory, among, prints_of
 from app.features.near.rows import Fingerprint, Like, Note, OlderPage, Waiting
 from app.features.near.simhash import simhash
-from app.store.search import Where
+from app.store.url_rows import Where
 
 WITHIN_HOST = 50_000  # fingerprints of its own host that a page is compared with
 MANY_OF_HOST = 5  # pages of a lot: all fingerprints of their host are read once, and compared at once

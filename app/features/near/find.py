@@ -24,7 +24,7 @@ from app.policy.focus.profile import Profile
 from app.policy.focus.shipped import GENERAL, profile_of
 from app.policy.lane import LAST_LANE
 from app.store import crawls, db, hosts, server
-from app.store.search import Where
+from app.store.url_rows import Where
 
 _log = structlog.get_logger()
 AT_ONCE = 200  # pages: planning the queries of a lot takes 1.5 ms, and mirrors share originals

@@ -10,8 +10,8 @@ from sqlalchemy import Connection
 
 from app.features.near import fingerprint
 from app.features.near.likeness import START_CHARS
-from app.store import db, search
-from app.store.search import Where
+from app.store import db
+from app.store.url_rows import Where, places
 
 _sql = db.queries("near", __file__)
 KEYS_AT_ONCE = 50_000
@@ -126,13 +126,13 @@ def lot(tx: Connection, n: int, *, most_bytes: int) -> list[Waiting]:
 def queue(tx: Connection, pages: Collection[Where]) -> None:
     """Have pages compared, in crawls that ask for it."""
     if pages:
-        db.run(tx, _sql["queue"], {"rows": search.places(pages)})
+        db.run(tx, _sql["queue"], {"rows": places(pages)})
 
 
 def queue_gone(tx: Connection, pages: Collection[Where]) -> None:
     """Have pages that were deleted lose their fingerprints."""
     if pages:
-        db.run(tx, _sql["queue_gone"], {"rows": search.places(pages)})
+        db.run(tx, _sql["queue_gone"], {"rows": places(pages)})
 
 
 def backlog(tx: Connection) -> int:
@@ -239,13 +239,13 @@ def note(tx: Connection, rows: Sequence[Note]) -> None:
 def forget(tx: Connection, pages: Sequence[Where]) -> None:
     """Delete the notes of pages that are like no other any more."""
     if pages:
-        db.run(tx, _sql["forget"], {"rows": search.places(pages)})
+        db.run(tx, _sql["forget"], {"rows": places(pages)})
 
 
 def queue_likes(tx: Connection, pages: Sequence[Where]) -> None:
     """Queue the pages that were noted to be like these, which have changed or are gone."""
     if pages:
-        db.run(tx, _sql["queue_likes"], {"rows": search.places(pages)})
+        db.run(tx, _sql["queue_likes"], {"rows": places(pages)})
 
 
 def queued_links(tx: Connection, pages: Sequence[tuple[int, int, str]]) -> list[QueuedLink]:

@@ -7,7 +7,7 @@ from sqlalchemy.exc import ResourceClosedError
 from app.features.near.compare import notes_of
 from app.features.near.likeness import Reading
 from app.features.near.rows import Fingerprint, Note, OlderPage, Waiting
-from app.store.search import Where
+from app.store.url_rows import Where
 
 TEXT = "Waiting between requests\nA crawler waits before it asks for a page again."
 PAGE = Waiting(1, 1, 1, b"a", "http://a.test/", None, None, None, TEXT, None, False)

@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import Engine, text
 
 from app.admin import deletion, edit, explain
-from app.beat.index_pages import Indexed, index_pages
 from app.crawl.state.worker import Worker
+from app.features.search.janitor import Indexed, index_pages
 from app.model import CrawlChange
 from app.store import server
 from tests.crawl.loop import run, start

@@ -17,7 +17,7 @@ from app.features.near.find import find_near
 from app.features.near.memory import NearMemory
 from app.store import db
 from tests.crawl.loop import make_settings
-from tests.near.test_find import prose
+from tests.features.near.test_find import prose
 from tests.store.rows import make_crawl, one, sql
 
 HOSTS, PAGES = 5, 12

@@ -9,15 +9,15 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Engine
 
-from app.admin.crawls import find as find_crawl
-from app.admin.hosts import hostname
-from app.beat.index_pages import index_pages
 from app.config import Settings
 from app.errors import InputError
+from app.features.search import rows
+from app.features.search.janitor import index_pages
+from app.features.search.rows import MARKS, AskedWords, FoundRow
 from app.policy import stemmers, words
-from app.store import db, hosts, search
+from app.policy.url import hostname
+from app.store import crawls, db, hosts
 from app.store.crawls import Crawl
-from app.store.search import MARKS, AskedWords, FoundRow
 
 RANKED = 2_000  # matches, the newest: to rank one takes some 0.05 ms
 LIMIT_MOST = 1_000
@@ -87,12 +87,12 @@ def search_pages(
     index_pages(engine, crawl_id=crawl.id, within_s=INDEX_FIRST_S)
     with db.transaction(engine) as tx:
         host_id = _host_id(tx, host)
-        with search.bounded(tx, timeout_s):
+        with rows.bounded(tx, timeout_s):
             read = _read(tx, asked)
-            found = search.find(tx, read, crawl_id=crawl.id, host_id=host_id, n=limit, most=RANKED)
+            found = rows.find(tx, read, crawl_id=crawl.id, host_id=host_id, n=limit, most=RANKED)
     with db.transaction(engine) as tx:
-        waiting = search.waiting(tx, crawl_id=crawl.id, most=WAITING_MOST)
-        is_queued = all(each.crawl_id != crawl.id for each in search.switched(tx))
+        waiting = rows.waiting(tx, crawl_id=crawl.id, most=WAITING_MOST)
+        is_queued = all(each.crawl_id != crawl.id for each in rows.switched(tx))
     return SearchResult(
         crawl=name,
         words=asked,
@@ -119,7 +119,8 @@ def index_all(engine: Engine, settings: Settings, name: str, report: Callable[[i
 
 
 def _searched(engine: Engine, settings: Settings, name: str) -> Crawl:
-    crawl = find_crawl(engine, name)
+    with db.transaction(engine) as tx:
+        crawl = crawls.named(tx, name)
     if not crawl.search:
         raise InputError(f"crawl {name}", f"its pages are not indexed; run: tiptoe crawl edit {name} --search")
     if not settings.keep_text:
@@ -148,7 +149,7 @@ def _host_id(tx: Connection, host: str | None) -> int | None:
 
 def _read(tx: Connection, asked: str) -> list[AskedWords]:
     """Read a search by each configuration. Raises InputError where it names nothing."""
-    read = search.asked(tx, asked, stemmers.configs(search.configs(tx)))
+    read = rows.asked(tx, asked, stemmers.configs(rows.configs(tx)))
     if not read:
         raise InputError(f"{asked!r}", "has no word to search for; letters and digits make words")
     included = [each for each in read if each.includes]

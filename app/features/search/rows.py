@@ -1,9 +1,9 @@
 """The index of words for `tiptoe search`. One query of search.sql each, in the caller's transaction.
 
-`app.store.pages.keep` queues the pages of crawls that are searched; beat indexes them (app.beat.index_pages).
+`app.store.pages.keep` queues the pages of crawls that are searched; beat indexes them (`janitor`).
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -14,9 +14,9 @@ from sqlalchemy import Connection
 from app.errors import InputError
 from app.policy import words
 from app.store import db
+from app.store.url_rows import Where, places
 
-_sql = db.queries("search")
-Where = tuple[int, int, bytes]  # host id, crawl id, URL key
+_sql = db.queries("search", __file__)
 CHARACTERS = 100_000  # of a text that are indexed: a tsvector holds 1 MiB, whatever the words are
 MARKS = "\ue000\ue001"  # private characters around the words that were found; taken out of the text first
 SAMPLE = 300  # pages, the newest
@@ -174,8 +174,3 @@ def bounded(tx: Connection, timeout_s: float) -> Iterator[None]:
     except psycopg.errors.QueryCanceled as error:
         remedy = f"takes more than {timeout_s:g} s; add a rarer word, or search one host with --host"
         raise InputError("this search", remedy) from error
-
-
-def places(pages: Iterable[Where]) -> db.RowsParam:
-    """Pages as rows for a query."""
-    return db.rows_param([{"host_id": host_id, "crawl_id": crawl_id, "key": key} for host_id, crawl_id, key in pages])

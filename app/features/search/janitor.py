@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import structlog
 from sqlalchemy import Engine
 
+from app.features.search import rows
+from app.features.search.rows import IndexedLot, Switched
 from app.policy import stemmers
-from app.store import db, search, server
-from app.store.search import IndexedLot, Switched
+from app.store import db, server
 
 _log = structlog.get_logger()
 AT_ONCE = 50  # pages: a settle that wants one of them waits for 0.1 s
@@ -33,7 +34,7 @@ def index_pages(engine: Engine, *, crawl_id: int | None = None, within_s: float 
     """Index pages for so long, of one crawl or of all. It does nothing while another process does it."""
     until = time.monotonic() + within_s
     with db.transaction(engine) as tx:
-        known = stemmers.stemmers(search.configs(tx))
+        known = stemmers.stemmers(rows.configs(tx))
     found = Indexed()
     while True:
         is_switched = _carry_out(engine, crawl_id)
@@ -56,13 +57,13 @@ def _index_lot(engine: Engine, crawl_id: int | None, known: dict[str, str]) -> I
     with db.transaction(engine) as tx:
         if not server.be_alone(tx, "search"):
             return None
-        return search.index_some(tx, crawl_id=crawl_id, n=AT_ONCE, stemmers=known)
+        return rows.index_some(tx, crawl_id=crawl_id, n=AT_ONCE, stemmers=known)
 
 
 def _carry_out(engine: Engine, crawl_id: int | None) -> bool:
     """The next hosts of each crawl that was switched. False: there is none."""
     with db.transaction(engine) as tx:
-        crawls = [crawl for crawl in search.switched(tx) if crawl_id in (None, crawl.crawl_id)]
+        crawls = [crawl for crawl in rows.switched(tx) if crawl_id in (None, crawl.crawl_id)]
     for crawl in crawls:
         _carry_out_lot(engine, crawl)
     return bool(crawls)
@@ -70,9 +71,9 @@ def _carry_out(engine: Engine, crawl_id: int | None) -> bool:
 
 def _carry_out_lot(engine: Engine, crawl: Switched) -> None:
     with db.transaction(engine) as tx:
-        if crawl.search and search.waiting(tx, crawl_id=crawl.crawl_id, most=QUEUE_MOST) == QUEUE_MOST:
+        if crawl.search and rows.waiting(tx, crawl_id=crawl.crawl_id, most=QUEUE_MOST) == QUEUE_MOST:
             return
-        lot = search.next_hosts(tx, after=crawl.search_from, n=HOSTS_AT_ONCE)
-        search.await_settles(tx, after=crawl.search_from, until=lot.until)
+        lot = rows.next_hosts(tx, after=crawl.search_from, n=HOSTS_AT_ONCE)
+        rows.await_settles(tx, after=crawl.search_from, until=lot.until)
     with db.transaction(engine) as tx:
-        search.carry_out(tx, crawl, lot)
+        rows.carry_out(tx, crawl, lot)

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from app.admin.search import RANKED, index_all, search_pages
-from app.beat.index_pages import index_pages
 from app.crawl.state.worker import Worker
 from app.errors import InputError
+from app.features.search.find import RANKED, index_all, search_pages
+from app.features.search.janitor import index_pages
 from app.store import server
 from tests.crawl.loop import run, start
 from tests.crawl.web import Site, Web, html

@@ -12,8 +12,8 @@ from app.model import CrawlChange
 from app.store import server
 from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Site, Web, html
-from tests.near.test_find import again, crawled, notes, prose
-from tests.near.test_find import site as site
+from tests.features.near.test_find import again, crawled, notes, prose
+from tests.features.near.test_find import site as site
 from tests.store.rows import one
 
 TITLES = {"/a": "Waiting.Lazy", "/b": "Waiting.Strict"}  # of things that differ: for review
