@@ -92,12 +92,14 @@ SELECT id FROM crawls WHERE id = :crawl_id FOR NO KEY UPDATE
 
 -- finish_candidates: active crawls with no URL in an open state, and no page that waits for a browser which is there
 -- Seeds may be committed between this query and the lock: finish_done checks again. One index probe each: NOT EXISTS
--- would be a join with every open URL, seconds at millions.
+-- would be a join with every open URL, seconds at millions. The order makes it one: without, the table may be read from
+-- its beginning, where URLs are that were fetched.
 SELECT c.id
 FROM crawls AS c
 WHERE c.state = 'active' AND NOT c.keep_fresh
-  AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'queued' LIMIT 1) IS NULL
-  AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'resting' AND u.retrying LIMIT 1) IS NULL
+  AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'queued' ORDER BY u.host_id LIMIT 1) IS NULL
+  AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'resting' AND u.retrying
+       ORDER BY u.due_at LIMIT 1) IS NULL
   AND (SELECT true FROM renders AS r WHERE r.crawl_id = c.id AND r.state = 'due' AND c.render <> 'never'
        AND EXISTS (
            SELECT FROM render_workers AS w
@@ -109,8 +111,9 @@ ORDER BY c.id
 UPDATE crawls AS c
 SET state = 'finished', finished_at = clock_timestamp(), state_since = clock_timestamp(), ended_because = 'done'
 WHERE c.id = :crawl_id AND c.state = 'active' AND NOT c.keep_fresh
-  AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'queued' LIMIT 1) IS NULL
-  AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'resting' AND u.retrying LIMIT 1) IS NULL
+  AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'queued' ORDER BY u.host_id LIMIT 1) IS NULL
+  AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'resting' AND u.retrying
+       ORDER BY u.due_at LIMIT 1) IS NULL
   AND (SELECT true FROM renders AS r WHERE r.crawl_id = c.id AND r.state = 'due' AND c.render <> 'never'
        AND EXISTS (
            SELECT FROM render_workers AS w

@@ -1,5 +1,6 @@
 """A crawl ends by itself: nothing left in an open state, or at a budget; and only then."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from tests.store.rows import (
     one,
     sql,
 )
+from tests.store.test_plans import looked_at
 
 REST = "due_at = now() + interval '1 day'"
 
@@ -221,3 +223,27 @@ def test_a_visit_s_give_back_in_another_order_does_not_deadlock(engine: Engine) 
         await_blocked(engine, backend(tx), ending)
         crawls.reserve(tx, crawl_id=first, n=-1)
     assert ending.outcome() == ["first", "second"]
+
+
+RESTING_FIRST = """INSERT INTO urls (host_id, crawl_id, key, url, state, due_at, lane, score, depth)
+                   SELECT :host, :crawl, sha256(convert_to(url, 'UTF8')), url, state,
+                          CASE state WHEN 'resting' THEN now() + interval '1 day' END, 1, 0.5, 1
+                   FROM generate_series(1, 6000) AS n,
+                        LATERAL (SELECT 'http://h.test/' || n AS url,
+                                        CASE WHEN n <= 3000 THEN 'resting' ELSE 'queued' END AS state) AS made"""
+COUNTS = "INSERT INTO crawl_hosts (crawl_id, host_id, pages) SELECT :crawl, n, 1 FROM generate_series(1, 3000) AS n"
+
+
+def test_a_look_at_a_large_crawl_reads_a_row_or_two(make_database: Callable[[], str]) -> None:
+    """Of its URLs, which lie in the order in which they were found and fetched, and of the sums of its hosts."""
+    engine = db.connect(make_database())
+    crawl_id, host_id = make_crawl(engine, max_pages=10**9), make_host(engine, "h.test")
+    sql(engine, RESTING_FIRST, host=host_id, crawl=crawl_id)
+    sql(engine, COUNTS, crawl=crawl_id)
+    counted(engine, crawl_id, host_id, pages=1)
+    sql(engine, "ANALYZE urls, crawl_hosts, crawl_counts, crawls")
+    for name, table, most in (("finish_candidates", "urls", 1), ("spent_candidates", "crawl_hosts", 0)):
+        (found,) = one(engine, f"EXPLAIN (ANALYZE, FORMAT JSON) {db.queries('crawls')[name].text}")
+        assert sum(looked_at(found["Plan"], table)) <= most, name
+    assert finish(engine) == []
+    engine.dispose()

@@ -1,7 +1,8 @@
 """Index: writes the words of pages for `tiptoe search`, after their settle and beside the crawl.
 
-One process at a time, for some seconds at most; pages that wait longer make nobody wait. A crawl that was switched on
-has all its pages queued, a lot of hosts at a time; of one that was switched off the words are deleted.
+Several processes take different pages, for some seconds at most; those that wait longer make nobody wait. A crawl that
+was switched on has all its pages queued, a lot of hosts at a time, by one process; of one that was switched off the
+words are deleted.
 """
 
 import time
@@ -31,19 +32,19 @@ class Indexed:
 
 
 def index_pages(engine: Engine, *, crawl_id: int | None = None, within_s: float = MOST_S) -> Indexed:
-    """Index pages for so long, of one crawl or of all. It does nothing while another process does it."""
+    """Index pages for so long, of one crawl or of all; not those that another process indexes."""
     until = time.monotonic() + within_s
     with db.transaction(engine) as tx:
         known = stemmers.stemmers(rows.configs(tx))
     found = Indexed()
     while True:
-        is_switched = _carry_out(engine, crawl_id)
+        switched = _carry_out(engine, crawl_id)
         lot = _index_lot(engine, crawl_id, known)
-        found.pages += lot.put if lot else 0
-        if lot is None or (lot.taken and not lot.done):  # another indexes, or settles hold all of them
+        found.pages += lot.put
+        if lot.are_waiting and not lot.done:  # settles, or others who index, hold all of them
             break
-        if not lot.taken and not is_switched:
-            found.is_whole = True
+        if not lot.taken and not any(switched):
+            found.is_whole = not switched
             break
         if time.monotonic() > until:
             break
@@ -52,28 +53,27 @@ def index_pages(engine: Engine, *, crawl_id: int | None = None, within_s: float 
     return found
 
 
-def _index_lot(engine: Engine, crawl_id: int | None, known: dict[str, str]) -> IndexedLot | None:
-    """The next pages of the queue; None while another process indexes."""
+def _index_lot(engine: Engine, crawl_id: int | None, known: dict[str, str]) -> IndexedLot:
+    """Index the next pages of the queue."""
     with db.transaction(engine) as tx:
-        if not server.be_alone(tx, "search"):
-            return None
         return rows.index_some(tx, crawl_id=crawl_id, n=AT_ONCE, stemmers=known)
 
 
-def _carry_out(engine: Engine, crawl_id: int | None) -> bool:
-    """The next hosts of each crawl that was switched. False: there is none."""
+def _carry_out(engine: Engine, crawl_id: int | None) -> list[bool]:
+    """The next hosts of each crawl that was switched, and whether it was done here."""
     with db.transaction(engine) as tx:
         crawls = [crawl for crawl in rows.switched(tx) if crawl_id in (None, crawl.crawl_id)]
-    for crawl in crawls:
-        _carry_out_lot(engine, crawl)
-    return bool(crawls)
+    return [_carry_out_lot(engine, crawl) for crawl in crawls]
 
 
-def _carry_out_lot(engine: Engine, crawl: Switched) -> None:
+def _carry_out_lot(engine: Engine, crawl: Switched) -> bool:
     with db.transaction(engine) as tx:
         if crawl.search and rows.waiting(tx, crawl_id=crawl.crawl_id, most=QUEUE_MOST) == QUEUE_MOST:
-            return
+            return False
         lot = rows.next_hosts(tx, after=crawl.search_from, n=HOSTS_AT_ONCE)
         rows.await_settles(tx, after=crawl.search_from, until=lot.until)
     with db.transaction(engine) as tx:
-        rows.carry_out(tx, crawl, lot)
+        is_ours = server.be_alone(tx, "search") and crawl in rows.switched(tx)  # nobody has done it meanwhile
+        if is_ours:
+            rows.carry_out(tx, crawl, lot)
+    return is_ours

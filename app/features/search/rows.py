@@ -41,11 +41,15 @@ class HostLot(NamedTuple):
 
 
 class IndexedLot(NamedTuple):
-    """Pages that were taken from the queue, those that leave it, and those whose words were written."""
+    """Pages that were taken from the queue, those that leave it, and those whose words were written.
+
+    are_waiting  there were any in the queue, those that others hold included
+    """
 
     taken: int
     done: int
     put: int
+    are_waiting: bool
 
 
 class AskedWords(NamedTuple):

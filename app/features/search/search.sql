@@ -27,13 +27,15 @@ SELECT count(*) AS n FROM (SELECT FROM search_queue WHERE crawl_id = :crawl_id L
 -- configs: the text search configurations of this Postgres
 SELECT cfgname AS name FROM pg_ts_config WHERE cfgnamespace = CAST('pg_catalog' AS regnamespace) ORDER BY cfgname
 
--- index_some: index the oldest pages of the queue; how many were taken, dealt with, and written
--- A page that a settle holds is left in the queue: whoever indexes waits for nobody. FOR SHARE: no settle drops a text
--- meanwhile.
+-- index_some: index the oldest pages of the queue; how many were taken, dealt with, and written; are_waiting: any
+-- Several processes take different ones. A page that stands in the queue twice is one's alone, and the other's later.
+-- A page that a settle holds is left in the queue: whoever indexes waits for nobody. No settle drops a
+-- text meanwhile.
 WITH lot AS MATERIALIZED (
     SELECT id, host_id, crawl_id, key FROM search_queue
     WHERE CAST(:crawl_id AS bigint) IS NULL OR crawl_id = :crawl_id
     ORDER BY id LIMIT :n
+    FOR UPDATE SKIP LOCKED
 ), found AS MATERIALIZED (
     SELECT p.host_id, p.crawl_id, p.key, p.language, p.title, p.description, p.main_text, p.changed_at,
            hashtextextended(
@@ -41,7 +43,7 @@ WITH lot AS MATERIALIZED (
     FROM pages AS p
     JOIN crawls AS c ON c.id = p.crawl_id AND c.search
     WHERE (p.host_id, p.crawl_id, p.key) IN (SELECT host_id, crawl_id, key FROM lot)
-    FOR SHARE OF p SKIP LOCKED
+    FOR NO KEY UPDATE OF p SKIP LOCKED
 ), put AS (
     INSERT INTO page_search (host_id, crawl_id, key, config, changed_at, digest, words)
     SELECT f.host_id, f.crawl_id, f.key, s.config, f.changed_at, f.digest, w.title || w.description || w.main_text
@@ -78,7 +80,9 @@ WITH lot AS MATERIALIZED (
             WHERE p.host_id = lot.host_id AND p.crawl_id = lot.crawl_id AND p.key = lot.key))
     RETURNING q.id
 )
-SELECT (SELECT count(*) FROM lot) AS taken, (SELECT count(*) FROM done) AS done, (SELECT count(*) FROM put) AS put
+SELECT (SELECT count(*) FROM lot) AS taken, (SELECT count(*) FROM done) AS done, (SELECT count(*) FROM put) AS put,
+       (SELECT true FROM search_queue WHERE CAST(:crawl_id AS bigint) IS NULL OR crawl_id = :crawl_id LIMIT 1)
+       IS NOT NULL AS are_waiting
 
 -- forget: delete the words of pages whose text may not be kept
 DELETE FROM page_search AS s

@@ -8,6 +8,7 @@ from sqlalchemy import Engine, text
 
 from app.admin import deletion, edit, explain
 from app.crawl.state.worker import Worker
+from app.features.search import rows as search
 from app.features.search.janitor import Indexed, index_pages
 from app.model import CrawlChange
 from app.store import server
@@ -170,9 +171,30 @@ def test_two_indexers_do_not_do_the_same(worker: Worker, site: Site) -> None:
     start(worker, site.url(), search=True)
     run(worker)
     with worker.engine.begin() as tx:
-        assert server.be_alone(tx, "search")
+        tx.execute(text("SELECT FROM search_queue ORDER BY id LIMIT 1 FOR UPDATE"))
+        assert index_pages(worker.engine) == Indexed(pages=1, is_whole=False), "the other one, at once"
+    assert index_pages(worker.engine) == Indexed(pages=1, is_whole=True)
+
+
+def test_a_page_that_stands_in_the_queue_twice_is_indexed_once(worker: Worker, site: Site) -> None:
+    start(worker, site.url(), search=True)
+    run(worker)
+    sql(worker.engine, "INSERT INTO search_queue (host_id, crawl_id, key) SELECT host_id, crawl_id, key FROM pages")
+    with worker.engine.begin() as tx:
+        lot = search.index_some(tx, crawl_id=None, n=2, stemmers={})
+        assert (lot.taken, lot.put) == (2, 2)
         assert index_pages(worker.engine) == Indexed(pages=0, is_whole=False)
-    assert index_pages(worker.engine) == Indexed(pages=2, is_whole=True)
+    assert index_pages(worker.engine) == Indexed(pages=0, is_whole=True)
+    assert queued(worker.engine) == 0
+
+
+def test_a_switch_is_carried_out_by_one_process(worker: Worker, site: Site) -> None:
+    engine = crawled(worker, site, search=False)
+    edit.edit(engine, worker.settings, "c", CrawlChange(search=True))
+    with engine.begin() as tx:
+        assert server.be_alone(tx, "search")
+        assert index_pages(engine, within_s=0.0).pages == 0
+    assert index_pages(engine) == Indexed(pages=2, is_whole=True)
 
 
 def test_a_page_that_a_settle_holds_waits_in_the_queue_and_nobody_waits_for_it(worker: Worker, site: Site) -> None:

@@ -10,7 +10,6 @@ from app.crawl.state.worker import Worker
 from app.errors import InputError
 from app.features.search.find import RANKED, index_all, search_pages
 from app.features.search.janitor import index_pages
-from app.store import server
 from tests.crawl.loop import run, start
 from tests.crawl.web import Site, Web, html
 from tests.store.rows import make_crawl, make_host, sql
@@ -169,8 +168,10 @@ def test_of_many_matches_the_newest_are_ranked_and_it_says_so(worker: Worker) ->
 def test_it_says_how_many_pages_are_not_indexed_yet(worker: Worker) -> None:
     crawl, host = make_crawl(worker.engine, search=True, search_from=0), make_host(worker.engine)
     sql(worker.engine, PAGES, host=host, crawl=crawl, n=500)
+    sql(worker.engine, "INSERT INTO search_queue (host_id, crawl_id, key) SELECT host_id, crawl_id, key FROM pages")
+    sql(worker.engine, "UPDATE crawls SET search_from = NULL")
     with worker.engine.begin() as tx:  # another process indexes
-        assert server.be_alone(tx, "search")
+        tx.execute(text("SELECT FROM search_queue FOR UPDATE"))
         found = search_pages(worker.engine, worker.settings, "c", "common")
     assert (found.hits, found.waiting) == ([], 500)
     assert search_pages(worker.engine, worker.settings, "c", "common").waiting == 0
