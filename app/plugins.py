@@ -46,6 +46,7 @@ BUILT_IN: Final = (
 )
 
 
+BACKLOGS: Final = ("handlers", "near_duplicates", "search")  # queues of features that serve the whole fleet
 GROUP: Final = "tiptoe"  # of entry points: name = module
 STRANGERS: Final = frozenset({"readers", "tables"})
 COLUMN_TYPES: Final = frozenset({"text", "integer", "real", "boolean"})
@@ -194,6 +195,11 @@ class Hooks:
         """Batches were committed. Once a settle."""
 
     @hook
+    def backlog(self, tx: "Connection") -> Mapping[str, int]:
+        """About how many pages wait for it, by the name of the queue (`BACKLOGS`). Asked for metrics, now and then."""
+        raise NotImplementedError
+
+    @hook
     def fenced(self, batch: "Batch") -> None:
         """The visit has lost its lease: of its batch only the requests are logged."""
 
@@ -253,6 +259,11 @@ def steps(asked: Any) -> "tuple[SettleStep, ...]":
 def resources(opening: Opening) -> dict[str, Any]:
     """Resources of all plugins for a process."""
     return {name: held for found in hooks().resources(opening=opening) for name, held in found.items()}
+
+
+def backlog(tx: "Connection") -> dict[str, int]:
+    """About how many pages wait for each feature, by the name of its queue."""
+    return {name: n for found in hooks().backlog(tx=tx) for name, n in found.items()}
 
 
 def ours() -> list[Plugin]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sqlalchemy import Engine
 
+from app import plugins
 from app.errors import ServiceError
 from app.metrics import exposition
 from app.metrics.exposition import Value
@@ -92,6 +93,7 @@ class FleetPage:
             crawls = fleet.crawls(tx)
             nodes = segments.nodes(tx)
             browsers = renders.workers(tx)
+            backlog = plugins.backlog(tx)
             renders_due = renders.depth(tx, RENDERS_MOST)
             roles = Counter(role_of(each.name) for each in fleet.serving(tx))
             lag_s = fleet.lag_s(tx, self._queues, offer_s=self._offer_s)
@@ -108,6 +110,7 @@ class FleetPage:
             "tiptoe_recent_requests_judged": judged.judged,
             "tiptoe_crawls": {state: crawls.get(state, 0) for state in CRAWL_STATES},
             "tiptoe_archive_nodes": {"stopped": stopped, "writing": len(nodes) - stopped},
+            "tiptoe_backlog_pages": {(queue,): backlog.get(queue, 0) for queue in plugins.BACKLOGS},
             "tiptoe_renders_due": renders_due,
             "tiptoe_render_workers": {"without_browser": without, "ready": len(browsers) - without},
             "tiptoe_processes_serving": {role: roles[role] for role in ROLES},

@@ -1,6 +1,8 @@
 """Queues pages whose text is new to be compared with the others of their crawl, by the hooks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import Connection
 
 from app.crawl.page.read import KEPT_OUT
 from app.crawl.state.part import SettleStep
@@ -18,3 +20,8 @@ def _queue(settling: Settling) -> None:
 @answers
 def steps() -> Sequence[SettleStep]:
     return [SettleStep(name="near", rank=112, write=_queue)]
+
+
+@answers
+def backlog(tx: Connection) -> Mapping[str, int]:
+    return {"near_duplicates": rows.backlog(tx)}

@@ -3,7 +3,9 @@
 What is new is queued with its page (pages.sql), and indexed after the settle (`janitor`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import Connection
 
 from app.crawl.page.read import REVISIONS
 from app.crawl.state.part import SettleStep
@@ -28,3 +30,8 @@ FORGOTTEN = SettleStep(name="words_forgotten", rank=135, write=_forget)
 @answers
 def steps() -> Sequence[SettleStep]:
     return [FORGOTTEN]
+
+
+@answers
+def backlog(tx: Connection) -> Mapping[str, int]:
+    return {"search": rows.backlog(tx)}

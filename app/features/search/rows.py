@@ -110,6 +110,11 @@ def waiting(tx: Connection, *, crawl_id: int, most: int) -> int:
     return int(db.run(tx, _sql["waiting"], {"crawl_id": crawl_id, "most": most}).scalar_one())
 
 
+def backlog(tx: Connection) -> int:
+    """About how many pages are in the queue: how far its newest is from its oldest."""
+    return int(db.run(tx, _sql["backlog"]).scalar_one())
+
+
 def configs(tx: Connection) -> list[str]:
     """The text search configurations of this Postgres."""
     return [row.name for row in db.run(tx, _sql["configs"])]

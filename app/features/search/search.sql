@@ -24,6 +24,9 @@ WHERE id = :crawl_id AND search_from = :after AND search = :search
 -- waiting: how many pages of a crawl are in the queue, up to a number
 SELECT count(*) AS n FROM (SELECT FROM search_queue WHERE crawl_id = :crawl_id LIMIT :most) AS q
 
+-- backlog: how far the newest page of the queue is from the oldest: two looks at its index
+SELECT coalesce(max(id) - min(id) + 1, 0) FROM search_queue
+
 -- configs: the text search configurations of this Postgres
 SELECT cfgname AS name FROM pg_ts_config WHERE cfgnamespace = CAST('pg_catalog' AS regnamespace) ORDER BY cfgname
 
