@@ -76,8 +76,8 @@ COMPARES: list[Row] = [
     ("near", "lot", {"n": 10, "most_bytes": 1_000_000}, "pages", 10),
     ("near", "lot", {"n": 10, "most_bytes": 1_000_000}, "fingerprints", 10),
     ("near", "lot", {"n": 10, "most_bytes": 1_000_000}, "urls", 10),
-    ("near", "originals", {"ids": "{1,101,201}", "own": "{1}", "start": 320}, "pages", 3),
-    ("near", "originals", {"ids": "{1,101,201}", "own": "{1}", "start": 320}, "urls", 3),
+    ("near", "originals", {"ids": "{1,101,201}", "start": 320}, "pages", 3),
+    ("near", "originals", {"ids": "{1,101,201}", "start": 320}, "urls", 3),
     ("near", "held", {"beyond": 295}, "fingerprints", 5),
     ("near", "put_keys", {"rows": db.rows_param([{"id": 1, "simhash": 1, "keys": [1, 2]}])}, "fingerprints", 1),
 ]

@@ -2,54 +2,95 @@
 `app.features.near.find`. What the beginning of an original rules out is not read.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from typing import NamedTuple, TypeAlias
 
 from sqlalchemy import Connection
 
 from app.features.near import rows
 from app.features.near.likeness import Likeness, Reading, is_headed_otherwise, is_named_alike, is_titled_alike, likeness
+from app.features.near.memory import MOST_LIKE, MOST_READ
 from app.features.near.rows import Fingerprint, Note, OlderPage, Waiting
 from app.store.url_rows import Where
 
 TEXTS_OF = 50  # pages whose originals' texts are held at once
 READ_AT_ONCE = 8  # originals: one of 200,000 letters takes 6 MB while it is compared
 
+Closest: TypeAlias = Sequence[tuple[int, int]]  # (bits, fingerprint)
 
-def notes_of(
+
+class Likes(NamedTuple):
+    """Older fingerprints that those of a lot are like, by the id of each of these.
+
+    before     of pages that were compared before, the closest;   within: of the lot itself
+    originals  pages of all of them that can be originals, by fingerprint
+    """
+
+    before: Mapping[int, Closest]
+    within: Mapping[int, Closest]
+    originals: Mapping[int, OlderPage]
+
+
+class Judged(NamedTuple):
+    """notes: of pages that are like another
+
+    crowded: fingerprints with as many older originals of the same value as are ever read: nobody would look for them
+    """
+
+    notes: dict[Where, Note]
+    crowded: set[int]
+
+
+def judge(
     tx: Connection,
     waiting: Sequence[Waiting],
     prints: Mapping[Where, Fingerprint],
-    closest: Mapping[int, Sequence[tuple[int, int]]],
-    originals: Mapping[int, OlderPage],
+    likes: Likes,
     readings: Mapping[Where, Reading],
-) -> dict[Where, Note]:
+) -> Judged:
     """A note for each page that is like another: the closest original that it repeats, else the closest for review.
 
-    closest: (bits, fingerprint) of originals, by the page's fingerprint
+    One after another, as if each were a lot of its own: what is found does not depend on who compares how many at once.
+
     readings: of the pages' texts; no more than their lower case is kept
     """
-    notes: dict[Where, Note] = {}
+    judged = Judged({}, set())
     repeats: set[int] = set()  # pages of this lot that are no originals, as it turns out
-    starts = {id: Reading(each.start) for id, each in originals.items()}
-    for first in range(0, len(waiting), TEXTS_OF):
-        judged = [
-            (page, page.main_text, mine)
-            for page in waiting[first : first + TEXTS_OF]
-            if page.main_text is not None
-            and not page.is_gone
-            and (mine := prints.get(page.where)) is not None
-            and mine.id in closest
-        ]
-        alike = {mine.id: _not_ruled_out(readings[page.where], closest[mine.id], starts) for page, _, mine in judged}
-        read = _Readings(rows.texts(tx, {other for found in alike.values() for _, other in found}))
-        for page, text, mine in judged:
-            others = [(bits, other) for bits, other in alike[mine.id] if other in read.texts and other not in repeats]
-            found = _note(page, Reading(text), others, originals, read) if others and page.where not in notes else None
-            if found is not None:
-                notes[page.where] = found
-                if repeats_another(found):
-                    repeats.add(mine.id)
-    return notes
+    starts = {id: Reading(each.start) for id, each in likes.originals.items()}
+    own = {prints[each.where].id: each.main_text for each in waiting if each.where in prints and each.main_text}
+    once = {each.where: each for each in waiting if each.main_text is not None and not each.is_gone}
+    pages = sorted((prints[where].id, page) for where, page in once.items() if where in prints)
+    for first in range(0, len(pages), TEXTS_OF):
+        some = pages[first : first + TEXTS_OF]
+        wanted = {
+            other
+            for mine, page in some
+            for _, other in _not_ruled_out(
+                readings[page.where],
+                _originals([like for like in likes.before.get(mine, ()) if like[1] not in own], likes),
+                starts,
+            )
+        }
+        read = _Readings(rows.texts(tx, wanted) | own)
+        for mine, page in some:
+            found = {*likes.before.get(mine, ())}
+            found |= {like for like in likes.within.get(mine, ()) if like[1] not in repeats | judged.crowded}
+            closest = _originals(sorted(found)[:MOST_LIKE], likes, repeats)
+            if sum(bits == 0 for bits, _ in closest) == MOST_READ:
+                judged.crowded.add(mine)
+            others = _not_ruled_out(readings[page.where], closest, starts)
+            others = [(bits, other) for bits, other in others if other in read.texts]
+            note = _note(page, Reading(page.main_text or ""), others, likes.originals, read) if others else None
+            if note is not None:
+                judged.notes[page.where] = note
+                if repeats_another(note):
+                    repeats.add(mine)
+    return judged
+
+
+def _originals(found: Closest, likes: Likes, repeats: Set[int] = frozenset()) -> Closest:
+    """Of the closest those that can be originals, as many as are read."""
+    return [like for like in found if like[1] in likes.originals and like[1] not in repeats][:MOST_READ]
 
 
 def repeats_another(note: Note | None) -> bool:
@@ -71,16 +112,14 @@ class _Readings(dict[int, Reading]):
         return found
 
 
-def _not_ruled_out(
-    text: Reading, closest: Sequence[tuple[int, int]], starts: Mapping[int, Reading]
-) -> list[tuple[int, int]]:
+def _not_ruled_out(text: Reading, closest: Closest, starts: Mapping[int, Reading]) -> list[tuple[int, int]]:
     return [(bits, other) for bits, other in closest if not is_headed_otherwise(text, starts[other])]
 
 
 def _note(
     page: Waiting,
     text: Reading,
-    others: Sequence[tuple[int, int]],
+    others: Closest,
     originals: Mapping[int, OlderPage],
     texts: Mapping[int, Reading],
 ) -> Note | None:

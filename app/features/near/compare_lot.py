@@ -12,8 +12,9 @@ from sqlalchemy import Connection
 
 from app.features.near import rows
 from app.features.near.alike import Prints
-from app.features.near.compare import notes_of, repeats_another
-from app.features.near.likeness import Likeness, Reading
+from app.features.near.compare import Judged, Likes, judge, repeats_another
+from app.features.near.fingerprint import DUPLICATE_BITS
+from app.features.near.likeness import START_CHARS, Likeness, Reading
 from app.features.near.memory import MOST_LIKE, MOST_READ, NearMemory, among, prints_of
 from app.features.near.rows import Fingerprint, Like, Note, OlderPage, Waiting
 from app.features.near.simhash import simhash
@@ -45,7 +46,7 @@ def compare(tx: Connection, waiting: Sequence[Waiting], memory: NearMemory) -> t
     memory.read(tx)
     _replace(tx, lot, memory)
     if lot.prints:
-        lot.notes = _alike(tx, lot, memory)
+        lot.notes, lot.crowded = _alike(tx, lot, memory)
         wanted = {each.id: _is_looked_for(lot, each) for each in lot.prints.values()}
         memory.look_for(wanted)
         rows.put_keys(tx, [each for each in lot.prints.values() if memory.has_keys(each) and wanted[each.id]])
@@ -74,38 +75,42 @@ def _replace(tx: Connection, lot: _Compared, memory: NearMemory) -> None:
     made = rows.put(tx, {where: value for where, value in values.items() if value is not None and where not in stand})
     lot.prints = {each.where: each for each in [*(before[where] for where in stand), *made]}
     memory.replace([each.id for each in gone], made)
-    memory.look_for({before[where].id: True for where in stand})
+    memory.look_for({each.id: False for each in lot.prints.values()})  # they are compared with each other apart
 
 
-def _alike(tx: Connection, lot: _Compared, memory: NearMemory) -> dict[Where, Note]:
+def _alike(tx: Connection, lot: _Compared, memory: NearMemory) -> Judged:
     """A note for each page that is like another: the closest original that it repeats, else the closest for review."""
     prints = list(lot.prints.values())
-    likes: dict[int, set[tuple[int, int]]] = defaultdict(set)
+    before: dict[int, set[tuple[int, int]]] = defaultdict(set)
+    within: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for like in [*memory.alike(prints), *_older(tx, prints, memory)]:
-        likes[like.id].add((like.bits, like.fingerprint_id))
-    nearest = {id: sorted(found)[:MOST_LIKE] for id, found in likes.items()}
-    originals = _originals(tx, [[other for _, other in found] for found in nearest.values()], prints)
-    closest = {
-        id: [(bits, other) for bits, other in found if other in originals][:MOST_READ] for id, found in nearest.items()
-    }
-    notes = notes_of(tx, lot.waiting, lot.prints, closest, originals, lot.readings)
-    repeats = {lot.prints[where].id for where, note in notes.items() if repeats_another(note)}
-    lot.crowded = {
-        id
-        for id, found in closest.items()
-        if sum(bits == 0 and other not in repeats for bits, other in found) == MOST_READ
-    }
-    return notes
+        before[like.id].add((like.bits, like.fingerprint_id))
+    for like in among(prints_of(prints), prints, most=len(prints)):
+        if like.bits <= DUPLICATE_BITS:
+            within[like.id].append((like.bits, like.fingerprint_id))
+    nearest = {id: sorted(found)[:MOST_LIKE] for id, found in before.items()}
+    own = _own(lot)
+    originals = _originals(tx, [[other for _, other in found if other not in own] for found in nearest.values()])
+    return judge(tx, lot.waiting, lot.prints, Likes(nearest, within, originals | own), lot.readings)
 
 
-def _originals(tx: Connection, nearest: Sequence[Sequence[int]], prints: Sequence[Fingerprint]) -> dict[int, OlderPage]:
+def _own(lot: _Compared) -> dict[int, OlderPage]:
+    """Pages of the lot that can be originals of others of it, by fingerprint. Their notes are void."""
+    return {
+        id: OlderPage(id, page.host_id, page.key, page.url, page.title, page.main_text[:START_CHARS])
+        for page in lot.waiting
+        if page.main_text is not None and page.url is not None and not page.is_gone and page.where in lot.prints
+        for id in [lot.prints[page.where].id]
+    }
+
+
+def _originals(tx: Connection, nearest: Sequence[Sequence[int]]) -> dict[int, OlderPage]:
     """Those of the nearest fingerprints that can be originals. The further ones are asked for where some are none."""
-    own = [each.id for each in prints]
-    originals = rows.originals(tx, {other for found in nearest for other in found[:MOST_READ]}, own=own)
+    originals = rows.originals(tx, {other for found in nearest for other in found[:MOST_READ]})
     further = {
         other for found in nearest if not originals.keys() >= set(found[:MOST_READ]) for other in found[MOST_READ:]
     }
-    return originals | rows.originals(tx, further, own=own) if further else originals
+    return originals | rows.originals(tx, further) if further else originals
 
 
 def _is_looked_for(lot: _Compared, mine: Fingerprint) -> bool:
@@ -114,12 +119,11 @@ def _is_looked_for(lot: _Compared, mine: Fingerprint) -> bool:
 
 
 def _older(tx: Connection, prints: Sequence[Fingerprint], memory: NearMemory) -> list[Like]:
-    """Those that are not held, and alike. Those of the lot have no keys meanwhile."""
+    """Those that are not held, and alike. Those of the lot have no keys meanwhile: they are compared apart."""
     asking = [each for each in prints if memory.may_be_like_older(each)]
     if not asking:
         return []
-    of_lot = among(prints_of(each for each in prints if memory.has_keys(each)), asking)
-    return [*rows.by_key(tx, asking, most=MOST_LIKE), *of_lot, *_on_host(tx, asking)]
+    return [*rows.by_key(tx, asking, most=MOST_LIKE), *_on_host(tx, asking)]
 
 
 def _on_host(tx: Connection, prints: Sequence[Fingerprint]) -> list[Like]:

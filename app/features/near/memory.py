@@ -80,9 +80,9 @@ class NearMemory:
         self._as_of = self._keyed.compared_by
 
 
-def among(others: "Prints", prints: Sequence[Fingerprint]) -> list[Like]:
+def among(others: "Prints", prints: Sequence[Fingerprint], *, most: int = MOST_LIKE) -> list[Like]:
     """Those of these others that are older and alike."""
-    found = others.alike(prints_of(prints), most=MOST_LIKE, most_of_host=MOST_READ)
+    found = others.alike(prints_of(prints), most=most, most_of_host=MOST_READ)
     return [Like(*each) for each in found]
 
 

@@ -165,7 +165,6 @@ CROSS JOIN LATERAL (
 WHERE found.prints IS NOT NULL
 
 -- originals: the pages of fingerprints that can be an original: there, and no duplicate themselves
--- Notes of :own are void.
 -- LATERAL makes each a probe of every index: hashing all pages of a crawl took longer than all else of a comparison.
 -- NULLIF hides the state from urls_due: without statistics all its entries of the crawl were read for each.
 SELECT f.id, f.host_id, f.key, p.url, p.title, p.start
@@ -186,8 +185,7 @@ LEFT JOIN LATERAL (
     OFFSET 0
 ) AS gone ON true
 WHERE f.id = ANY(CAST(:ids AS bigint[]))
-  AND (f.id = ANY(CAST(:own AS bigint[])) OR repeats.is_one IS NULL)
-  AND gone.is_one IS NULL
+  AND repeats.is_one IS NULL AND gone.is_one IS NULL
 
 -- texts: the main texts of fingerprints
 SELECT f.id, p.main_text

@@ -216,9 +216,9 @@ def of_hosts(tx: Connection, hosts: Collection[tuple[int, int]], *, within: int)
     return {(row.host_id, row.crawl_id): bytes(row.prints) for row in found}
 
 
-def originals(tx: Connection, ids: Collection[int], *, own: Collection[int]) -> dict[int, OlderPage]:
-    """The pages of these fingerprints that can be originals, by fingerprint. own: those that are being judged anew"""
-    where = {"ids": db.array_param(sorted(ids)), "own": db.array_param(sorted(own)), "start": START_CHARS}
+def originals(tx: Connection, ids: Collection[int]) -> dict[int, OlderPage]:
+    """The pages of these fingerprints that can be originals, by fingerprint."""
+    where = {"ids": db.array_param(sorted(ids)), "start": START_CHARS}
     found = db.run(tx, _sql["originals"], where).of(OlderPage)
     return {each.id: each for each in found}
 

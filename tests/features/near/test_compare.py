@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import ResourceClosedError
 
-from app.features.near.compare import notes_of
+from app.features.near.compare import Likes, judge
 from app.features.near.likeness import Reading
 from app.features.near.rows import Fingerprint, Note, OlderPage, Waiting
 from app.store.url_rows import Where
@@ -19,8 +19,8 @@ def notes_without_texts(engine: Engine, start: str) -> dict[Where, Note]:
     closed: Connection = engine.connect()
     closed.close()
     original = OlderPage(1, 2, b"b", "http://b.test/", None, start)
-    closest, originals = {PRINT.id: [(3, original.id)]}, {original.id: original}
-    return notes_of(closed, [PAGE], {PAGE.where: PRINT}, closest, originals, {PAGE.where: Reading(TEXT)})
+    likes = Likes({PRINT.id: [(3, original.id)]}, {}, {original.id: original})
+    return judge(closed, [PAGE], {PAGE.where: PRINT}, likes, {PAGE.where: Reading(TEXT)}).notes
 
 
 def test_a_text_whose_beginning_names_something_else_is_not_read(engine: Engine) -> None:
