@@ -403,20 +403,17 @@ COMMENT ON TABLE fingerprints IS 'Fingerprints of main texts. Written by beat, a
 COMMENT ON COLUMN fingerprints.id IS 'the oldest is an original';
 COMMENT ON COLUMN fingerprints.simhash IS '64 bits';
 CREATE INDEX fingerprints_host ON fingerprints USING btree (host_id, crawl_id) INCLUDE (id, simhash);
-CREATE UNIQUE INDEX fingerprints_id ON fingerprints USING btree (id);
+CREATE UNIQUE INDEX fingerprints_id ON fingerprints USING btree (crawl_id, id);
 
 CREATE TABLE fingerprints_keyed (
-    is_only boolean DEFAULT true NOT NULL,
+    crawl_id bigint NOT NULL,
     up_to bigint NOT NULL,
-    crawl_ids bigint[] NOT NULL,
     compared_by bigint NOT NULL,
-    CONSTRAINT fingerprints_keyed_pkey PRIMARY KEY (is_only),
-    CONSTRAINT fingerprints_keyed_one_row CHECK (is_only)
+    CONSTRAINT fingerprints_keyed_pkey PRIMARY KEY (crawl_id)
 );
-COMMENT ON TABLE fingerprints_keyed IS 'Up to which fingerprint keys are written: younger ones are in the memory of the process that compares.';
+COMMENT ON TABLE fingerprints_keyed IS 'By crawl, up to which fingerprint keys are written: younger ones are in the memory of the process that compares.';
 COMMENT ON COLUMN fingerprints_keyed.up_to IS 'the last fingerprint that has keys, if others look for it';
-COMMENT ON COLUMN fingerprints_keyed.crawl_ids IS 'crawls that have such';
-COMMENT ON COLUMN fingerprints_keyed.compared_by IS 'the last transaction that compared pages';
+COMMENT ON COLUMN fingerprints_keyed.compared_by IS 'the last transaction that compared its pages';
 
 CREATE TABLE host_events (
     id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
@@ -565,7 +562,7 @@ CREATE TABLE near_queue (
     host_id bigint NOT NULL,
     crawl_id bigint NOT NULL,
     key bytea NOT NULL,
-    CONSTRAINT near_queue_pkey PRIMARY KEY (id)
+    CONSTRAINT near_queue_pkey PRIMARY KEY (crawl_id, id)
 );
 COMMENT ON TABLE near_queue IS 'Pages whose text is new, to be compared with others, the oldest first; a page may be there twice.';
 

@@ -81,6 +81,12 @@ def reread() -> None:
     _quietly("reread", lambda: _janitor().run())
 
 
+@app.task(name="tiptoe.help_near", send_events=False)
+def help_near() -> None:
+    """Compare pages of other crawls than beat does, while it is behind."""
+    _quietly("help_near", lambda: near_duplicates.help_find(process.engine()))
+
+
 @app.task(name="tiptoe.near", send_events=False)
 def find_near() -> None:
     """Compare pages whose text is new with the others of their crawl."""

@@ -54,6 +54,7 @@ PAGES = [
     }
     for link in LINKS
 ]
+KEYED = {"id": 1, "crawl_id": 1, "simhash": 1, "keys": [1, 2]}
 LEASES = {"ids": db.array_param([1, 2, 3]), "tokens": db.array_param([UUID(int=host) for host in (1, 2, 3)])}
 PACE = {"delay_s": 1, "failures": 0, "adaptive_level": 0, "recent_statuses": [], "recent_ms": [], "breaker_trips": 0}
 CONTACTS = json.dumps(
@@ -72,14 +73,20 @@ SETTLES: list[Row] = [
     ("pages", "originals", {"rows": db.rows_param(PAGES)}, "pages", 30),
 ]
 COMPARES: list[Row] = [
-    ("near", "lot", {"n": 10, "most_bytes": 1_000_000}, "near_queue", 10),
-    ("near", "lot", {"n": 10, "most_bytes": 1_000_000}, "pages", 10),
-    ("near", "lot", {"n": 10, "most_bytes": 1_000_000}, "fingerprints", 10),
-    ("near", "lot", {"n": 10, "most_bytes": 1_000_000}, "urls", 10),
-    ("near", "originals", {"ids": "{1,101,201}", "start": 320}, "pages", 3),
-    ("near", "originals", {"ids": "{1,101,201}", "start": 320}, "urls", 3),
-    ("near", "held", {"beyond": 295}, "fingerprints", 5),
-    ("near", "put_keys", {"rows": db.rows_param([{"id": 1, "simhash": 1, "keys": [1, 2]}])}, "fingerprints", 1),
+    ("near", "lot", {"crawl_id": 1, "n": 10, "most_bytes": 1_000_000}, "near_queue", 10),
+    ("near", "lot", {"crawl_id": 1, "n": 10, "most_bytes": 1_000_000}, "pages", 10),
+    ("near", "lot", {"crawl_id": 1, "n": 10, "most_bytes": 1_000_000}, "fingerprints", 10),
+    ("near", "lot", {"crawl_id": 1, "n": 10, "most_bytes": 1_000_000}, "urls", 10),
+    ("near", "originals", {"crawl_id": 1, "ids": "{1,101,201}", "start": 320}, "pages", 3),
+    ("near", "originals", {"crawl_id": 1, "ids": "{1,101,201}", "start": 320}, "urls", 3),
+    ("near", "held", {"crawl_id": 1, "beyond": 295}, "fingerprints", 5),
+    (
+        "near",
+        "put_keys",
+        {"rows": db.rows_param([{"id": 1, "crawl_id": 1, "simhash": 1, "keys": [1, 2]}])},
+        "fingerprints",
+        1,
+    ),
 ]
 
 

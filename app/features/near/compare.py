@@ -71,7 +71,7 @@ def judge(
                 starts,
             )
         }
-        read = _Readings(rows.texts(tx, wanted) | own)
+        read = _Readings(rows.texts(tx, waiting[0].crawl_id, wanted) | own)
         for mine, page in some:
             found = {*likes.before.get(mine, ())}
             found |= {like for like in likes.within.get(mine, ()) if like[1] not in repeats | judged.crowded}

@@ -1,4 +1,4 @@
-"""Compares the fingerprints of a lot of pages with the others of their crawls.
+"""Compares the fingerprints of a lot of pages with the others of their crawl.
 
 `app.features.near.compare` reads the texts of those that are alike. Imported when there is a page to
 compare, for numpy's sake.
@@ -15,7 +15,7 @@ from app.features.near.alike import Prints
 from app.features.near.compare import Judged, Likes, judge, repeats_another
 from app.features.near.fingerprint import DUPLICATE_BITS
 from app.features.near.likeness import START_CHARS, Likeness, Reading
-from app.features.near.memory import MOST_LIKE, MOST_READ, NearMemory, among, prints_of
+from app.features.near.memory import MOST_LIKE, MOST_READ, CrawlMemory, among, prints_of
 from app.features.near.rows import Fingerprint, Like, Note, OlderPage, Waiting
 from app.features.near.simhash import simhash
 from app.store.url_rows import Where
@@ -39,7 +39,7 @@ class _Compared:
     crowded: set[int] = field(default_factory=set)
 
 
-def compare(tx: Connection, waiting: Sequence[Waiting], memory: NearMemory) -> tuple[int, Mapping[Where, Note]]:
+def compare(tx: Connection, waiting: Sequence[Waiting], memory: CrawlMemory) -> tuple[int, Mapping[Where, Note]]:
     """Compare pages. Returns how many have a fingerprint, and a note for each that is like another."""
     texts = {each.where: Reading(each.main_text) for each in waiting if each.main_text is not None}
     lot = _Compared(waiting=waiting, readings=texts)
@@ -54,7 +54,7 @@ def compare(tx: Connection, waiting: Sequence[Waiting], memory: NearMemory) -> t
     return len(lot.prints), lot.notes
 
 
-def _replace(tx: Connection, lot: _Compared, memory: NearMemory) -> None:
+def _replace(tx: Connection, lot: _Compared, memory: CrawlMemory) -> None:
     """Replace the fingerprints that the pages had. A new text has a new id: it is younger than all that stand.
 
     An original that says what it said stays as old as it was, and its likes are not asked again: two pages for review
@@ -70,7 +70,7 @@ def _replace(tx: Connection, lot: _Compared, memory: NearMemory) -> None:
     stand = same - {each.where for each in lot.waiting if each.noted == Likeness.NEAR}
     gone = [mine for where, mine in before.items() if where not in stand]
     rows.drop_keys(tx, [each for each in before.values() if memory.has_keys(each)])
-    rows.drop(tx, gone)
+    rows.drop(tx, memory.crawl_id, gone)
     rows.queue_likes(tx, [where for where in before if where not in same])
     made = rows.put(tx, {where: value for where, value in values.items() if value is not None and where not in stand})
     lot.prints = {each.where: each for each in [*(before[where] for where in stand), *made]}
@@ -78,7 +78,7 @@ def _replace(tx: Connection, lot: _Compared, memory: NearMemory) -> None:
     memory.look_for({each.id: False for each in lot.prints.values()})  # they are compared with each other apart
 
 
-def _alike(tx: Connection, lot: _Compared, memory: NearMemory) -> Judged:
+def _alike(tx: Connection, lot: _Compared, memory: CrawlMemory) -> Judged:
     """A note for each page that is like another: the closest original that it repeats, else the closest for review."""
     prints = list(lot.prints.values())
     before: dict[int, set[tuple[int, int]]] = defaultdict(set)
@@ -90,7 +90,9 @@ def _alike(tx: Connection, lot: _Compared, memory: NearMemory) -> Judged:
             within[like.id].append((like.bits, like.fingerprint_id))
     nearest = {id: sorted(found)[:MOST_LIKE] for id, found in before.items()}
     own = _own(lot)
-    originals = _originals(tx, [[other for _, other in found if other not in own] for found in nearest.values()])
+    originals = _originals(
+        tx, memory.crawl_id, [[other for _, other in found if other not in own] for found in nearest.values()]
+    )
     return judge(tx, lot.waiting, lot.prints, Likes(nearest, within, originals | own), lot.readings)
 
 
@@ -104,13 +106,13 @@ def _own(lot: _Compared) -> dict[int, OlderPage]:
     }
 
 
-def _originals(tx: Connection, nearest: Sequence[Sequence[int]]) -> dict[int, OlderPage]:
+def _originals(tx: Connection, crawl_id: int, nearest: Sequence[Sequence[int]]) -> dict[int, OlderPage]:
     """Those of the nearest fingerprints that can be originals. The further ones are asked for where some are none."""
-    originals = rows.originals(tx, {other for found in nearest for other in found[:MOST_READ]})
+    originals = rows.originals(tx, crawl_id, {other for found in nearest for other in found[:MOST_READ]})
     further = {
         other for found in nearest if not originals.keys() >= set(found[:MOST_READ]) for other in found[MOST_READ:]
     }
-    return originals | rows.originals(tx, further) if further else originals
+    return originals | rows.originals(tx, crawl_id, further) if further else originals
 
 
 def _is_looked_for(lot: _Compared, mine: Fingerprint) -> bool:
@@ -118,12 +120,11 @@ def _is_looked_for(lot: _Compared, mine: Fingerprint) -> bool:
     return mine.id not in lot.crowded and not repeats_another(lot.notes.get(mine.where))
 
 
-def _older(tx: Connection, prints: Sequence[Fingerprint], memory: NearMemory) -> list[Like]:
+def _older(tx: Connection, prints: Sequence[Fingerprint], memory: CrawlMemory) -> list[Like]:
     """Those that are not held, and alike. Those of the lot have no keys meanwhile: they are compared apart."""
-    asking = [each for each in prints if memory.may_be_like_older(each)]
-    if not asking:
+    if not memory.has_older:
         return []
-    return [*rows.by_key(tx, asking, most=MOST_LIKE), *_on_host(tx, asking)]
+    return [*rows.by_key(tx, prints, most=MOST_LIKE), *_on_host(tx, prints)]
 
 
 def _on_host(tx: Connection, prints: Sequence[Fingerprint]) -> list[Like]:

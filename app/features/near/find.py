@@ -1,7 +1,7 @@
 """Find near duplicates: compares pages whose text is new with the others of their crawl, beside the crawl.
 
-One process at a time, for some seconds at most. A near duplicate is noted, and the links that it was the first to name
-wait in the last lane. A duplicate whose original is gone is one no longer: it looks for another, and its links get
+One process for each crawl, for some seconds at most. A near duplicate is noted, and the links that it was the first to
+name wait in the last lane. A duplicate whose original is gone is one no longer: it looks for another, and its links get
 their lanes back.
 """
 
@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import structlog
@@ -45,18 +46,32 @@ class NearFound:
     reopened: int = 0
 
 
-def find_near(engine: Engine, *, within_s: float = MOST_S, memory: NearMemory | None = None) -> NearFound:
-    """Compare pages for so long, and reopen duplicates whose originals are gone. Nothing while another process does.
+class _Lot(NamedTuple):
+    """Pages of a crawl that were compared, near duplicates, pages for review."""
 
-    While more than BACKLOG pages wait, it goes on for MOST_S.   memory: of the calls before
+    crawl_id: int
+    pages: int = 0
+    near: int = 0
+    review: int = 0
+
+
+def find_near(
+    engine: Engine, *, within_s: float = MOST_S, memory: NearMemory | None = None, crawl_id: int | None = None
+) -> NearFound:
+    """Compare pages for so long, of crawls that no other process compares; reopen duplicates whose originals are gone.
+
+    While more than BACKLOG pages wait, it goes on for MOST_S.
+
+    memory: of the calls before;   crawl_id: the first crawl, else the one whose page has waited longest
     """
     memory = memory or NearMemory()
     began_s = time.monotonic()
     found = NearFound(reopened=reopen(engine))
     while True:
-        lot = db.repeat(partial(_compare_lot, engine, memory))
+        lot = db.repeat(partial(_compare_lot, engine, memory, crawl_id))
         if lot is None:
             break
+        crawl_id = lot.crawl_id  # until none of it waits: its fingerprints are held here
         found.pages += lot.pages
         found.near += lot.near
         found.review += lot.review
@@ -72,8 +87,8 @@ def catch_up(engine: Engine, crawl_id: int, *, within_s: float, pause: Callable[
     """Compare pages until none of this crawl waits, or for so long.   pause: called while another process compares"""
     ends_s, memory = time.monotonic() + within_s, NearMemory()
     while _waits(engine, crawl_id) and (left_s := ends_s - time.monotonic()) > 0:
-        if db.repeat(partial(_is_free, engine)):
-            find_near(engine, within_s=min(left_s, MOST_S), memory=memory)
+        if db.repeat(partial(_is_free, engine, crawl_id)):
+            find_near(engine, within_s=min(left_s, MOST_S), memory=memory, crawl_id=crawl_id)
         else:
             pause()
 
@@ -83,9 +98,14 @@ def _waits(engine: Engine, crawl_id: int) -> bool:
         return rows.waiting(tx, crawl_id=crawl_id, most=1) > 0
 
 
-def _is_free(engine: Engine) -> bool:
+def help_find(engine: Engine) -> NearFound:
+    """Compare pages beside beat, while it is behind, of crawls that no other process compares."""
+    return find_near(engine) if db.repeat(partial(_is_behind, engine)) else NearFound()
+
+
+def _is_free(engine: Engine, crawl_id: int) -> bool:
     with db.transaction(engine) as tx:
-        return server.be_alone(tx, "near")
+        return server.be_alone(tx, _of(crawl_id))
 
 
 def _is_behind(engine: Engine) -> bool:
@@ -119,23 +139,38 @@ def _wake(engine: Engine, host_ids: list[int]) -> None:
         hosts.wake(tx, host_ids)
 
 
-def _compare_lot(engine: Engine, memory: NearMemory) -> NearFound | None:
-    """Compare the next pages of the queue. None: there are none, or another process compares.
+def _of(crawl_id: int) -> str:
+    """What one process does at a time: whoever compares a page knows all that stood before it in its crawl."""
+    return f"near {crawl_id}"
+
+
+def _claim(tx: Connection, first: int | None) -> int | None:
+    """A crawl with pages in the queue that no other process compares, until the end of the transaction."""
+    waiting = sorted(rows.crawls(tx), key=lambda crawl_id: crawl_id != first)
+    return next((crawl_id for crawl_id in waiting if server.be_alone(tx, _of(crawl_id))), None)
+
+
+def _compare_lot(engine: Engine, memory: NearMemory, first: int | None) -> _Lot | None:
+    """Compare the next pages of a crawl. None: there are none, or other processes compare all crawls that have any.
 
     Hosts are locked last, for the notes alone: nobody else locks what was written before.
     """
     with db.transaction(engine) as tx:
-        waiting = rows.lot(tx, AT_ONCE, most_bytes=BYTES_AT_ONCE) if server.be_alone(tx, "near") else []
-        if not waiting:
+        crawl_id = _claim(tx, first)
+        if crawl_id is None:
             return None
+        waiting = rows.lot(tx, crawl_id, AT_ONCE, most_bytes=BYTES_AT_ONCE)
+        if not waiting:  # another process has just done them
+            return _Lot(crawl_id)
         from app.features.near.compare_lot import compare  # numpy comes with it: where no page waits, nobody needs it
 
-        pages, notes = compare(tx, waiting, memory)
+        held = memory.of(crawl_id)
+        pages, notes = compare(tx, waiting, held)
         _write(tx, waiting, notes)
-        rows.done(tx, [each.id for each in waiting])
-    memory.keep()
+        rows.done(tx, crawl_id, [each.id for each in waiting])
+    held.keep()
     kinds = [note["kind"] for note in notes.values()]
-    return NearFound(pages=pages, near=kinds.count(Likeness.NEAR), review=kinds.count(Likeness.REVIEW))
+    return _Lot(crawl_id, pages, kinds.count(Likeness.NEAR), kinds.count(Likeness.REVIEW))
 
 
 def _write(tx: Connection, waiting: Sequence[Waiting], notes: Mapping[Where, Note]) -> None:

@@ -1,4 +1,4 @@
-"""Holds the newest fingerprints of all crawls in the process that compares: most are never looked up by keys.
+"""Holds the newest fingerprints of crawls in the process that compares them: most are never looked up by keys.
 
 Keys are written when fingerprints leave this memory. The table `fingerprints_keyed` says up to which id that was; what
 is younger is read again after a crash, a lot that failed, or when another process has compared meanwhile.
@@ -17,17 +17,33 @@ if TYPE_CHECKING:
 
 MOST_HELD: Final = 50_000  # 2 MB; beside so many a page is compared in 35 µs, and by keys in 200
 AT_ONCE: Final = 2_000  # leave together: so many keys are neighbours in the index
+MOST_CRAWLS: Final = 8  # whose fingerprints a process holds; those of others are read again
 MOST_LIKE: Final = 8  # fingerprints that are looked at for a page, the closest; some may be of pages that are gone
 MOST_READ: Final = 4  # texts of these that are read
 
 
 class NearMemory:
-    """Remembers fingerprints from lot to lot, in the one thread of a process that compares.
+    """Remembers the fingerprints of the crawls that were compared last, in the one thread that compares."""
+
+    def __init__(self) -> None:
+        self._crawls: dict[int, CrawlMemory] = {}
+
+    def of(self, crawl_id: int) -> "CrawlMemory":
+        found = self._crawls.pop(crawl_id, None) or CrawlMemory(crawl_id)
+        if len(self._crawls) >= MOST_CRAWLS:
+            del self._crawls[next(iter(self._crawls))]  # it was used longest ago
+        self._crawls[crawl_id] = found
+        return found
+
+
+class CrawlMemory:
+    """Remembers fingerprints of a crawl from lot to lot.
 
     Each lot calls `read` first, `write` last, and `keep` when it is committed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, crawl_id: int) -> None:
+        self.crawl_id = crawl_id
         self.held: Prints
         self._keyed: Keyed
         self._as_of: int | None = None  # the last transaction that is in it; None: it is void
@@ -37,18 +53,19 @@ class NearMemory:
         from app.features.near.alike import Prints  # numpy comes with it: where no page waits, nobody needs it
 
         before, self._as_of = self._as_of, None
-        self._keyed = rows.keyed(tx)
+        self._keyed = rows.keyed(tx, self.crawl_id)
         if before is None or before != self._keyed.compared_by:
-            self.held = Prints.of_bytes(rows.held(tx, beyond=self._keyed.up_to))
+            self.held = Prints.of_bytes(rows.held(tx, self.crawl_id, beyond=self._keyed.up_to))
             self.held.look_for_few(MOST_READ)
 
     def has_keys(self, each: Fingerprint) -> bool:
         """Whether a fingerprint is looked up by keys, and not held."""
         return each.id <= self._keyed.up_to
 
-    def may_be_like_older(self, each: Fingerprint) -> bool:
-        """Whether a fingerprint's crawl has some that are not held."""
-        return each.where[1] in self._keyed.crawl_ids
+    @property
+    def has_older(self) -> bool:
+        """Whether the crawl has fingerprints that are not held."""
+        return self._keyed.up_to > 0
 
     def replace(self, old: Collection[int], new: Sequence[Fingerprint]) -> None:
         """Forget fingerprints by their ids, and hold new ones, which are younger than all."""
@@ -71,8 +88,7 @@ class NearMemory:
             oldest = self.held.first(min(len(self.held), len(self.held) - MOST_HELD + AT_ONCE))
             self.held = self.held.behind(len(oldest))
             rows.put_keys(tx, [_fingerprint(each) for each in oldest if each.is_looked_for])
-            crawl_ids = {*keyed.crawl_ids, *(each.crawl_id for each in oldest)}
-            keyed = keyed._replace(up_to=oldest[-1].id, crawl_ids=sorted(crawl_ids))
+            keyed = keyed._replace(up_to=oldest[-1].id)
         self._keyed = rows.compared(tx, keyed)
 
     def keep(self) -> None:

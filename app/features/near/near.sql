@@ -2,7 +2,19 @@
 SELECT set_config('plan_cache_mode', 'force_custom_plan', true) AS plans,
        set_config('enable_seqscan', 'off', true) AS by_index
 
--- lot: the oldest pages of the queue, with what is known of them, as long as their texts have no more than :most_bytes
+-- crawls: crawls with pages in the queue, the one whose page has waited longest first: two looks at an index each
+WITH RECURSIVE waiting AS (
+    (SELECT crawl_id, id FROM near_queue ORDER BY crawl_id, id LIMIT 1)
+    UNION ALL
+    SELECT next.crawl_id, next.id
+    FROM waiting AS w
+    CROSS JOIN LATERAL (
+        SELECT crawl_id, id FROM near_queue WHERE crawl_id > w.crawl_id ORDER BY crawl_id, id LIMIT 1
+    ) AS next
+)
+SELECT crawl_id FROM waiting ORDER BY id
+
+-- lot: a crawl's oldest pages of the queue, with what is known of them, as long as their texts have no more than :most_bytes
 -- main_text is NULL where the page is not there any more, may not be kept, is an exact copy, or its crawl compares no
 -- pages.
 -- LATERAL makes each page a probe of every index: in a new database, without statistics, tables would be read whole.
@@ -15,7 +27,7 @@ FROM (
            CASE WHEN d.kind IN ('near', 'review') THEN d.kind END AS noted,
            coalesce(u.state = 'gone', false) AS is_gone,
            coalesce(sum(octet_length(p.main_text)) OVER earlier, 0) AS bytes_before
-    FROM (SELECT * FROM near_queue ORDER BY id LIMIT :n) AS q
+    FROM (SELECT * FROM near_queue WHERE crawl_id = :crawl_id ORDER BY crawl_id, id LIMIT :n) AS q
     LEFT JOIN crawls AS c ON c.id = q.crawl_id
     LEFT JOIN LATERAL (
         SELECT url, title, main_text FROM pages
@@ -60,11 +72,24 @@ CROSS JOIN LATERAL (
     OFFSET 0
 ) AS f
 
--- backlog: how far the newest page of the queue is from the oldest: two looks at its index
-SELECT coalesce(max(id) - min(id) + 1, 0) FROM near_queue
+-- backlog: how far the newest page of the queue is from the oldest: some looks at an index for each crawl
+WITH RECURSIVE waiting AS (
+    (SELECT crawl_id, id FROM near_queue ORDER BY crawl_id, id LIMIT 1)
+    UNION ALL
+    SELECT next.crawl_id, next.id
+    FROM waiting AS w
+    CROSS JOIN LATERAL (
+        SELECT crawl_id, id FROM near_queue WHERE crawl_id > w.crawl_id ORDER BY crawl_id, id LIMIT 1
+    ) AS next
+)
+SELECT coalesce(max(last.id) - min(w.id) + 1, 0)
+FROM waiting AS w
+CROSS JOIN LATERAL (
+    SELECT id FROM near_queue WHERE crawl_id = w.crawl_id ORDER BY crawl_id DESC, id DESC LIMIT 1
+) AS last
 
 -- done: take pages out of the queue
-DELETE FROM near_queue WHERE id = ANY(CAST(:ids AS bigint[]))
+DELETE FROM near_queue WHERE crawl_id = :crawl_id AND id = ANY(CAST(:ids AS bigint[]))
 
 -- put: store fingerprints, the oldest page first
 INSERT INTO fingerprints (host_id, crawl_id, key, simhash)
@@ -74,19 +99,18 @@ ORDER BY r.n
 RETURNING host_id, crawl_id, key, id
 
 -- drop: delete fingerprints
-DELETE FROM fingerprints WHERE id = ANY(CAST(:ids AS bigint[]))
+DELETE FROM fingerprints WHERE crawl_id = :crawl_id AND id = ANY(CAST(:ids AS bigint[]))
 
--- keyed: up to which fingerprint keys are written
-SELECT up_to, crawl_ids, compared_by FROM fingerprints_keyed
+-- keyed: up to which fingerprint of a crawl keys are written
+SELECT crawl_id, up_to, compared_by FROM fingerprints_keyed WHERE crawl_id = :crawl_id
 
 -- compared: store up to which fingerprint keys are written, and that this transaction compared pages
-INSERT INTO fingerprints_keyed AS k (up_to, crawl_ids, compared_by)
-VALUES (:up_to, CAST(:crawl_ids AS bigint[]), CAST(CAST(pg_current_xact_id() AS text) AS bigint))
-ON CONFLICT (is_only) DO UPDATE
-SET up_to = excluded.up_to, crawl_ids = excluded.crawl_ids, compared_by = excluded.compared_by
+INSERT INTO fingerprints_keyed AS k (crawl_id, up_to, compared_by)
+VALUES (:crawl_id, :up_to, CAST(CAST(pg_current_xact_id() AS text) AS bigint))
+ON CONFLICT (crawl_id) DO UPDATE SET up_to = excluded.up_to, compared_by = excluded.compared_by
 RETURNING compared_by
 
--- held: the fingerprints behind an id, the oldest first, five numbers of 8 bytes each
+-- held: a crawl's fingerprints behind an id, the oldest first, five numbers of 8 bytes each
 -- Nobody looks for a page that repeats another.
 SELECT coalesce(string_agg(int8send(f.id) || int8send(f.simhash) || int8send(f.host_id) || int8send(f.crawl_id)
                            || int8send(coalesce(repeats.looked_for, 1)), '' ORDER BY f.id), '') AS prints
@@ -96,14 +120,15 @@ LEFT JOIN LATERAL (
     WHERE d.host_id = f.host_id AND d.crawl_id = f.crawl_id AND d.key = f.key AND d.kind <> 'review'
     OFFSET 0
 ) AS repeats ON true
-WHERE f.id > :beyond
+WHERE f.crawl_id = :crawl_id AND f.id > :beyond
 
 -- put_keys: store the keys of fingerprints that are there
 -- In their order: neighbours in the index are written one after another, in seven eighths of the time.
 INSERT INTO fingerprint_keys (key, fingerprint_id, simhash)
 SELECT k.key, r.id, r.simhash
-FROM json_to_recordset(CAST(:rows AS json)) AS r (id bigint, simhash bigint, keys bigint[])
-CROSS JOIN LATERAL (SELECT FROM fingerprints WHERE id = r.id OFFSET 0) AS is_there
+FROM json_to_recordset(CAST(:rows AS json)) AS r (
+    id bigint, crawl_id bigint, simhash bigint, keys bigint[])
+CROSS JOIN LATERAL (SELECT FROM fingerprints WHERE crawl_id = r.crawl_id AND id = r.id OFFSET 0) AS is_there
 CROSS JOIN unnest(r.keys) AS k (key)
 ORDER BY k.key, r.id
 
@@ -184,14 +209,14 @@ LEFT JOIN LATERAL (
     WHERE u.host_id = f.host_id AND u.crawl_id = f.crawl_id AND u.key = f.key AND nullif(u.state, '') = 'gone'
     OFFSET 0
 ) AS gone ON true
-WHERE f.id = ANY(CAST(:ids AS bigint[]))
+WHERE f.crawl_id = :crawl_id AND f.id = ANY(CAST(:ids AS bigint[]))
   AND repeats.is_one IS NULL AND gone.is_one IS NULL
 
 -- texts: the main texts of fingerprints
 SELECT f.id, p.main_text
 FROM fingerprints AS f
 JOIN pages AS p ON p.host_id = f.host_id AND p.crawl_id = f.crawl_id AND p.key = f.key
-WHERE f.id = ANY(CAST(:ids AS bigint[])) AND p.main_text IS NOT NULL
+WHERE f.crawl_id = :crawl_id AND f.id = ANY(CAST(:ids AS bigint[])) AND p.main_text IS NOT NULL
 
 -- note: note pages that are like another, unless a settle has found the very same meanwhile
 INSERT INTO duplicates (host_id, crawl_id, key, url, kind, of_url, of_host_id, of_key, bits)
@@ -281,6 +306,9 @@ FROM duplicates AS d
 WHERE d.crawl_id = :crawl_id AND (CAST(:kind AS text) IS NULL OR d.kind = :kind)
 ORDER BY d.found_at DESC, d.url
 LIMIT :n
+
+-- drop_keyed: forget up to which fingerprint of a crawl keys were written
+DELETE FROM fingerprints_keyed WHERE crawl_id = :crawl_id
 
 -- drop_queued: take a crawl's pages out of the queue
 DELETE FROM near_queue WHERE crawl_id = :crawl_id

@@ -54,10 +54,10 @@ class Fingerprint(NamedTuple):
 
 
 class Keyed(NamedTuple):
-    """Fingerprints that have keys, by the id of the last, and their crawls. compared_by: the last transaction"""
+    """Fingerprints of a crawl that have keys, by the id of the last.   compared_by: the last transaction"""
 
+    crawl_id: int
     up_to: int
-    crawl_ids: list[int]
     compared_by: int
 
 
@@ -115,11 +115,18 @@ class Note(TypedDict):
     bits: int
 
 
-def lot(tx: Connection, n: int, *, most_bytes: int) -> list[Waiting]:
-    """The oldest pages of the queue: `n` of them, or fewer whose texts have so many bytes. From now on the transaction
-    plans for the tables as they are."""
+def crawls(tx: Connection) -> list[int]:
+    """Crawls with pages in the queue, the one whose page has waited longest first."""
+    return [row.crawl_id for row in db.run(tx, _sql["crawls"])]
+
+
+def lot(tx: Connection, crawl_id: int, n: int, *, most_bytes: int) -> list[Waiting]:
+    """A crawl's oldest pages of the queue: `n` of them, or fewer whose texts have so many bytes.
+
+    From now on the transaction plans for the tables as they are.
+    """
     db.run(tx, _sql["fresh_plans"])
-    found = db.run(tx, _sql["lot"], {"n": n, "most_bytes": most_bytes}).of(Waiting)
+    found = db.run(tx, _sql["lot"], {"crawl_id": crawl_id, "n": n, "most_bytes": most_bytes}).of(Waiting)
     return [each if each.simhash is None else each._replace(simhash=_unsigned(each.simhash)) for each in found]
 
 
@@ -140,8 +147,8 @@ def backlog(tx: Connection) -> int:
     return int(db.run(tx, _sql["backlog"]).scalar_one())
 
 
-def done(tx: Connection, ids: Sequence[int]) -> None:
-    db.run(tx, _sql["done"], {"ids": db.array_param(ids)})
+def done(tx: Connection, crawl_id: int, ids: Sequence[int]) -> None:
+    db.run(tx, _sql["done"], {"crawl_id": crawl_id, "ids": db.array_param(ids)})
 
 
 def put(tx: Connection, values: Mapping[Where, int]) -> list[Fingerprint]:
@@ -159,20 +166,20 @@ def put(tx: Connection, values: Mapping[Where, int]) -> list[Fingerprint]:
     ]
 
 
-def keyed(tx: Connection) -> Keyed:
-    """Up to which fingerprint keys are written."""
-    return next(iter(db.run(tx, _sql["keyed"]).of(Keyed)), Keyed(0, [], 0))
+def keyed(tx: Connection, crawl_id: int) -> Keyed:
+    """Up to which fingerprint of a crawl keys are written."""
+    return next(iter(db.run(tx, _sql["keyed"], {"crawl_id": crawl_id}).of(Keyed)), Keyed(crawl_id, 0, 0))
 
 
 def compared(tx: Connection, keyed: Keyed) -> Keyed:
     """Store up to which fingerprint keys are written, and that this transaction compared pages."""
-    where = {"up_to": keyed.up_to, "crawl_ids": db.array_param(keyed.crawl_ids)}
+    where = {"crawl_id": keyed.crawl_id, "up_to": keyed.up_to}
     return keyed._replace(compared_by=db.run(tx, _sql["compared"], where).scalar_one())
 
 
-def held(tx: Connection, *, beyond: int) -> bytes:
-    """Fingerprints behind an id, for `Prints.of_bytes`."""
-    return bytes(db.run(tx, _sql["held"], {"beyond": beyond}).scalar_one())
+def held(tx: Connection, crawl_id: int, *, beyond: int) -> bytes:
+    """A crawl's fingerprints behind an id, for `Prints.of_bytes`."""
+    return bytes(db.run(tx, _sql["held"], {"crawl_id": crawl_id, "beyond": beyond}).scalar_one())
 
 
 def put_keys(tx: Connection, prints: Sequence[Fingerprint]) -> None:
@@ -187,10 +194,10 @@ def drop_keys(tx: Connection, prints: Sequence[Fingerprint]) -> None:
         db.run(tx, _sql["drop_keys"], {"rows": db.rows_param(rows)})
 
 
-def drop(tx: Connection, prints: Sequence[Fingerprint]) -> None:
-    """Delete fingerprints, not their keys."""
+def drop(tx: Connection, crawl_id: int, prints: Sequence[Fingerprint]) -> None:
+    """Delete fingerprints of a crawl, not their keys."""
     if prints:
-        db.run(tx, _sql["drop"], {"ids": db.array_param([each.id for each in prints])})
+        db.run(tx, _sql["drop"], {"crawl_id": crawl_id, "ids": db.array_param([each.id for each in prints])})
 
 
 def by_key(tx: Connection, prints: Sequence[Fingerprint], *, most: int) -> list[Like]:
@@ -216,18 +223,18 @@ def of_hosts(tx: Connection, hosts: Collection[tuple[int, int]], *, within: int)
     return {(row.host_id, row.crawl_id): bytes(row.prints) for row in found}
 
 
-def originals(tx: Connection, ids: Collection[int]) -> dict[int, OlderPage]:
-    """The pages of these fingerprints that can be originals, by fingerprint."""
-    where = {"ids": db.array_param(sorted(ids)), "start": START_CHARS}
+def originals(tx: Connection, crawl_id: int, ids: Collection[int]) -> dict[int, OlderPage]:
+    """The pages of these fingerprints of a crawl that can be originals, by fingerprint."""
+    where = {"crawl_id": crawl_id, "ids": db.array_param(sorted(ids)), "start": START_CHARS}
     found = db.run(tx, _sql["originals"], where).of(OlderPage)
     return {each.id: each for each in found}
 
 
-def texts(tx: Connection, ids: Collection[int]) -> dict[int, str]:
-    """The main texts of fingerprints."""
+def texts(tx: Connection, crawl_id: int, ids: Collection[int]) -> dict[int, str]:
+    """The main texts of fingerprints of a crawl."""
     if not ids:
         return {}
-    found = db.run(tx, _sql["texts"], {"ids": db.array_param(sorted(ids))})
+    found = db.run(tx, _sql["texts"], {"crawl_id": crawl_id, "ids": db.array_param(sorted(ids))})
     return {row.id: row.main_text for row in found}
 
 
@@ -287,8 +294,9 @@ def waiting(tx: Connection, *, crawl_id: int, most: int) -> int:
 
 
 def drop_queued(tx: Connection, crawl_id: int) -> None:
-    """Take a crawl's pages out of the queue."""
+    """Take a crawl's pages out of the queue, and forget how far its fingerprints have keys."""
     tx.execute(_sql["drop_queued"], {"crawl_id": crawl_id})
+    tx.execute(_sql["drop_keyed"], {"crawl_id": crawl_id})
 
 
 def drop_crawl(tx: Connection, crawl_id: int, n: int = KEYS_AT_ONCE) -> int:
@@ -298,7 +306,7 @@ def drop_crawl(tx: Connection, crawl_id: int, n: int = KEYS_AT_ONCE) -> int:
 
 
 def _keyed(each: Fingerprint) -> dict[str, object]:
-    return {"id": each.id, "simhash": _signed(each.value), "keys": _keys(each)}
+    return {"id": each.id, "crawl_id": each.where[1], "simhash": _signed(each.value), "keys": _keys(each)}
 
 
 def _keys(each: Fingerprint) -> list[int]:

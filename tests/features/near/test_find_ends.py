@@ -94,7 +94,7 @@ def test_no_page_is_compared_when_the_time_is_over(worker: Worker, site: Site) -
 def test_another_process_that_compares_is_waited_for(worker: Worker, site: Site) -> None:
     engine = crawled(worker, site)
     with engine.connect() as other:
-        assert server.be_alone(other, "near")
+        assert server.be_alone(other, "near 1")
         catch_up(engine, 1, within_s=60.0, pause=other.rollback)
     assert one(engine, "SELECT count(*) FROM near_queue") == 0
 
@@ -134,6 +134,6 @@ def test_a_crawl_that_is_switched_off_loses_its_fingerprints_as_pages_change(wor
 def test_two_do_not_compare_the_same(worker: Worker, site: Site) -> None:
     engine = crawled(worker, site)
     with engine.begin() as tx:
-        assert server.be_alone(tx, "near")
+        assert server.be_alone(tx, "near 1")
         assert find_near(engine) == NearFound()
     assert find_near(engine).pages == 5

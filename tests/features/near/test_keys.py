@@ -35,7 +35,7 @@ def test_a_release_of_before_finds_a_key_of_every_fingerprint(make_database: Cal
         wanted = {(host, crawl, bytes([n])): value for n, value in enumerate([*VALUES, 0x9A9765F67C4F6DCC, 1 << 63, 7])}
         old, *others, repeating = near.put(tx, wanted)
         near.put_keys(tx, [old])
-        near.compared(tx, Keyed(old.id, [crawl], 0))
+        near.compared(tx, Keyed(crawl, old.id, 0))
     sql(
         engine,
         """INSERT INTO duplicates (host_id, crawl_id, key, url, kind, of_url)
@@ -49,7 +49,9 @@ def test_a_release_of_before_finds_a_key_of_every_fingerprint(make_database: Cal
     assert stored == {(crawl << 25 | key, each.id) for each in [old, *others] for key in fingerprint.keys(each.value)}
     assert one(engine, "SELECT count(*) FROM fingerprint_keys") == len(stored)
     move(engine, "0028")
+    assert one(engine, "SELECT up_to FROM fingerprints_keyed") == repeating.id
+    move(engine, "head")
     with db.transaction(engine) as tx:
-        assert near.keyed(tx) == Keyed(repeating.id, [crawl], 0)
-        assert near.held(tx, beyond=repeating.id) == b""
+        assert near.keyed(tx, crawl) == Keyed(crawl, repeating.id, 0)
+        assert near.held(tx, crawl, beyond=repeating.id) == b""
     engine.dispose()

@@ -75,18 +75,19 @@ def compared(engine: Engine, *memories: NearMemory) -> Notes:
     for memory in cycle(memories):
         if not find_near(engine, within_s=0.0, memory=memory).pages:
             return notes(engine)
-        assert held(memory) == held(fresh(engine))
+        compared_last = one(engine, "SELECT crawl_id FROM fingerprints_keyed ORDER BY compared_by DESC LIMIT 1")
+        assert held(memory, compared_last) == held(fresh(engine, compared_last), compared_last)
     raise AssertionError
 
 
-def held(memory: NearMemory) -> list[Print]:
-    return memory.held.first(ALL)
+def held(memory: NearMemory, crawl_id: int) -> list[Print]:
+    return memory.of(crawl_id).held.first(ALL)
 
 
-def fresh(engine: Engine) -> NearMemory:
+def fresh(engine: Engine, crawl_id: int) -> NearMemory:
     memory = NearMemory()
     with db.transaction(engine) as tx:
-        memory.read(tx)
+        memory.of(crawl_id).read(tx)
     return memory
 
 
@@ -120,10 +121,10 @@ def by_keys(engine: Engine, hold: Callable[[int], None]) -> Notes:
 def test_the_answers_are_those_of_keys(engine: Engine, by_keys: Notes, hold: Callable[[int], None], most: int) -> None:
     hold(most)
     assert compared(engine, NearMemory()) == by_keys
-    keyed = one(engine, "SELECT up_to FROM fingerprints_keyed")
-    assert one(engine, "SELECT count(*) FROM fingerprints WHERE id > :n", n=keyed) <= most
+    beyond = "SELECT count(*) AS n FROM fingerprints JOIN fingerprints_keyed USING (crawl_id) WHERE id > up_to"
+    assert all(row["n"] <= most for row in sql(engine, f"{beyond} GROUP BY crawl_id"))
     assert (one(engine, "SELECT count(*) FROM fingerprint_keys") == 0) is (most == ALL)
-    assert one(engine, "SELECT count(*) FROM fingerprint_keys WHERE fingerprint_id > :n", n=keyed) == 0
+    assert one(engine, f"{beyond} AND id IN (SELECT fingerprint_id FROM fingerprint_keys)") == 0
 
 
 @pytest.mark.parametrize("most", [7, ALL])
@@ -175,12 +176,9 @@ def test_pages_that_change_are_held_anew(engine: Engine, hold: Callable[[int], N
         with engine.begin() as tx:
             tx.execute(text(CHANGE), changed)
         compared(engine, memory)
-    assert [each.id for each in held(memory)] == [
-        row["id"]
-        for row in sql(
-            engine, "SELECT f.id FROM fingerprints AS f, fingerprints_keyed AS k WHERE f.id > k.up_to ORDER BY f.id"
-        )
-    ]
+    query = "SELECT id FROM fingerprints JOIN fingerprints_keyed USING (crawl_id) WHERE id > up_to ORDER BY id"
+    of_all = [each.id for crawl_id in (1, 2) for each in held(memory, crawl_id)]
+    assert sorted(of_all) == [row["id"] for row in sql(engine, query)]
     orphans = "SELECT count(*) FROM fingerprint_keys AS k WHERE fingerprint_id NOT IN (SELECT id FROM fingerprints)"
     assert one(engine, orphans) == 0
 
@@ -197,5 +195,6 @@ def test_fingerprints_of_a_deleted_crawl_get_no_keys(
     hold(0)
     assert find_near(engine, memory=memory).pages == 1
     left = one(engine, "SELECT count(*) FROM fingerprint_keys WHERE key >> 25 = 1")
-    assert (left, len(memory.held)) == (0, 0)
+    assert (left, len(memory.of(2).held)) == (0, 0)
+    assert sql(engine, "SELECT crawl_id FROM fingerprints_keyed") == [{"crawl_id": 2}]
     assert one(engine, "SELECT count(*) FROM fingerprint_keys WHERE key >> 25 = 2") > 0
