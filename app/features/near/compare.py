@@ -56,36 +56,50 @@ def judge(
     """
     judged = Judged({}, set())
     repeats: set[int] = set()  # pages of this lot that are no originals, as it turns out
-    starts = {id: Reading(each.start) for id, each in likes.originals.items()}
+    unwanted: set[int] = set()  # these, and crowded ones
     own = {prints[each.where].id: each.main_text for each in waiting if each.where in prints and each.main_text}
     once = {each.where: each for each in waiting if each.main_text is not None and not each.is_gone}
     pages = sorted((prints[where].id, page) for where, page in once.items() if where in prints)
+    heads = _Heads(likes.originals)
     for first in range(0, len(pages), TEXTS_OF):
-        some = pages[first : first + TEXTS_OF]
-        wanted = {
-            other
-            for mine, page in some
-            for _, other in _not_ruled_out(
-                readings[page.where],
-                _originals([like for like in likes.before.get(mine, ()) if like[1] not in own], likes),
-                starts,
-            )
-        }
+        some = [(mine, page, readings[page.where]) for mine, page in pages[first : first + TEXTS_OF]]
+        wanted: set[int] = set()
+        for mine, _, text in some:
+            of_others = [like for like in likes.before.get(mine, ()) if like[1] not in own]
+            wanted.update(other for _, other in heads.fitting(mine, text, _originals(of_others, likes)))
         read = _Readings(rows.texts(tx, waiting[0].crawl_id, wanted) | own)
-        for mine, page in some:
-            found = {*likes.before.get(mine, ())}
-            found |= {like for like in likes.within.get(mine, ()) if like[1] not in repeats | judged.crowded}
-            closest = _originals(sorted(found)[:MOST_LIKE], likes, repeats)
+        for mine, page, text in some:
+            found = [like for like in likes.within.get(mine, ()) if like[1] not in unwanted]
+            closest = _originals(sorted({*likes.before.get(mine, ()), *found})[:MOST_LIKE], likes, repeats)
             if sum(bits == 0 for bits, _ in closest) == MOST_READ:
                 judged.crowded.add(mine)
-            others = _not_ruled_out(readings[page.where], closest, starts)
-            others = [(bits, other) for bits, other in others if other in read.texts]
-            note = _note(page, Reading(page.main_text or ""), others, likes.originals, read) if others else None
+            fitting = [like for like in heads.fitting(mine, text, closest) if like[1] in read.texts]
+            note = _note(page, Reading(page.main_text or ""), fitting, likes.originals, read) if fitting else None
             if note is not None:
                 judged.notes[page.where] = note
                 if repeats_another(note):
                     repeats.add(mine)
+            if mine in repeats or mine in judged.crowded:
+                unwanted.add(mine)
     return judged
+
+
+class _Heads:
+    """Which originals the beginning of each rules out. It is looked at once for a page."""
+
+    def __init__(self, originals: Mapping[int, OlderPage]) -> None:
+        self._starts = {id: Reading(each.start) for id, each in originals.items()}
+        self._fits: dict[tuple[int, int], bool] = {}
+
+    def fitting(self, mine: int, text: Reading, closest: Closest) -> list[tuple[int, int]]:
+        """Those that are not ruled out.   mine: the fingerprint of the text"""
+        return [like for like in closest if self._fit(mine, text, like[1])]
+
+    def _fit(self, mine: int, text: Reading, other: int) -> bool:
+        found = self._fits.get((mine, other))
+        if found is None:
+            found = self._fits[mine, other] = not is_headed_otherwise(text, self._starts[other])
+        return found
 
 
 def _originals(found: Closest, likes: Likes, repeats: Set[int] = frozenset()) -> Closest:
@@ -110,10 +124,6 @@ class _Readings(dict[int, Reading]):
             del self[next(iter(self))]
         found = self[id] = Reading(self.texts[id])
         return found
-
-
-def _not_ruled_out(text: Reading, closest: Closest, starts: Mapping[int, Reading]) -> list[tuple[int, int]]:
-    return [(bits, other) for bits, other in closest if not is_headed_otherwise(text, starts[other])]
 
 
 def _note(

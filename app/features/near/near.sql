@@ -14,7 +14,7 @@ WITH RECURSIVE waiting AS (
 )
 SELECT crawl_id FROM waiting ORDER BY id
 
--- lot: a crawl's oldest pages of the queue, with what is known of them, as long as their texts have no more than :most_bytes
+-- lot: a crawl's oldest pages of the queue, with what is known of them; their texts have no more than :most_bytes
 -- main_text is NULL where the page is not there any more, may not be kept, is an exact copy, or its crawl compares no
 -- pages.
 -- LATERAL makes each page a probe of every index: in a new database, without statistics, tables would be read whole.
