@@ -31,7 +31,7 @@ class Likes(NamedTuple):
     originals: Mapping[int, OlderPage]
 
 
-class Judged(NamedTuple):
+class JudgedLot(NamedTuple):
     """notes: of pages that are like another
 
     crowded: fingerprints with as many older originals of the same value as are ever read: nobody would look for them
@@ -47,14 +47,14 @@ def judge(
     prints: Mapping[Where, Fingerprint],
     likes: Likes,
     readings: Mapping[Where, Reading],
-) -> Judged:
+) -> JudgedLot:
     """A note for each page that is like another: the closest original that it repeats, else the closest for review.
 
     One after another, as if each were a lot of its own: what is found does not depend on who compares how many at once.
 
     readings: of the pages' texts; no more than their lower case is kept
     """
-    judged = Judged({}, set())
+    judged = JudgedLot({}, set())
     repeats: set[int] = set()  # pages of this lot that are no originals, as it turns out
     unwanted: set[int] = set()  # these, and crowded ones
     own = {prints[each.where].id: each.main_text for each in waiting if each.where in prints and each.main_text}
@@ -85,7 +85,7 @@ def judge(
 
 
 class _Heads:
-    """Which originals the beginning of each rules out. It is looked at once for a page."""
+    """Looks at the beginnings of originals, once for each page: they may rule out that it says the same."""
 
     def __init__(self, originals: Mapping[int, OlderPage]) -> None:
         self._starts = {id: Reading(each.start) for id, each in originals.items()}

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from app.features.near import rows
 from app.features.near.alike import Prints
-from app.features.near.compare import Judged, Likes, judge, repeats_another
+from app.features.near.compare import JudgedLot, Likes, judge, repeats_another
 from app.features.near.fingerprint import DUPLICATE_BITS
 from app.features.near.likeness import START_CHARS, Likeness, Reading
 from app.features.near.memory import MOST_LIKE, MOST_READ, CrawlMemory, among, prints_of
@@ -78,7 +78,7 @@ def _replace(tx: Connection, lot: _Compared, memory: CrawlMemory) -> None:
     memory.look_for({each.id: False for each in lot.prints.values()})  # they are compared with each other apart
 
 
-def _alike(tx: Connection, lot: _Compared, memory: CrawlMemory) -> Judged:
+def _alike(tx: Connection, lot: _Compared, memory: CrawlMemory) -> JudgedLot:
     """A note for each page that is like another: the closest original that it repeats, else the closest for review."""
     prints = list(lot.prints.values())
     before: dict[int, set[tuple[int, int]]] = defaultdict(set)

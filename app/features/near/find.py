@@ -46,7 +46,7 @@ class NearFound:
     reopened: int = 0
 
 
-class _Lot(NamedTuple):
+class _ComparedLot(NamedTuple):
     """Pages of a crawl that were compared, near duplicates, pages for review."""
 
     crawl_id: int
@@ -140,7 +140,7 @@ def _wake(engine: Engine, host_ids: list[int]) -> None:
 
 
 def _of(crawl_id: int) -> str:
-    """What one process does at a time: whoever compares a page knows all that stood before it in its crawl."""
+    """The lock of a crawl: whoever compares a page knows all that stood before it in the crawl."""
     return f"near {crawl_id}"
 
 
@@ -150,7 +150,7 @@ def _claim(tx: Connection, first: int | None) -> int | None:
     return next((crawl_id for crawl_id in waiting if server.be_alone(tx, _of(crawl_id))), None)
 
 
-def _compare_lot(engine: Engine, memory: NearMemory, first: int | None) -> _Lot | None:
+def _compare_lot(engine: Engine, memory: NearMemory, first: int | None) -> _ComparedLot | None:
     """Compare the next pages of a crawl. None: there are none, or other processes compare all crawls that have any.
 
     Hosts are locked last, for the notes alone: nobody else locks what was written before.
@@ -161,7 +161,7 @@ def _compare_lot(engine: Engine, memory: NearMemory, first: int | None) -> _Lot 
             return None
         waiting = rows.lot(tx, crawl_id, AT_ONCE, most_bytes=BYTES_AT_ONCE)
         if not waiting:  # another process has just done them
-            return _Lot(crawl_id)
+            return _ComparedLot(crawl_id)
         from app.features.near.compare_lot import compare  # numpy comes with it: where no page waits, nobody needs it
 
         held = memory.of(crawl_id)
@@ -170,7 +170,7 @@ def _compare_lot(engine: Engine, memory: NearMemory, first: int | None) -> _Lot 
         rows.done(tx, crawl_id, [each.id for each in waiting])
     held.keep()
     kinds = [note["kind"] for note in notes.values()]
-    return _Lot(crawl_id, pages, kinds.count(Likeness.NEAR), kinds.count(Likeness.REVIEW))
+    return _ComparedLot(crawl_id, pages, kinds.count(Likeness.NEAR), kinds.count(Likeness.REVIEW))
 
 
 def _write(tx: Connection, waiting: Sequence[Waiting], notes: Mapping[Where, Note]) -> None:
