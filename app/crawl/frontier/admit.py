@@ -14,17 +14,14 @@ from typing import Protocol, TypeVar, assert_never
 
 import structlog
 
-from app.crawl.frontier import naming, worth
-from app.crawl.frontier.worth import FoundAt
 from app.crawl.state.batch import Batch
 from app.crawl.state.finder import Finder
-from app.crawl.state.focus import ENDING_TRIES
 from app.crawl.state.picked import Picked
 from app.crawl.state.seen import KnownKeys
 from app.crawl.state.visit import LOOK_LINKS, Visit
+from app.crawl.state.worth import ENDING_TRIES, FoundAt
 from app.model import Link, Refusal, RequestKind, Url
 from app.policy.candidate import Candidate, in_front
-from app.policy.focus.relevance import per_link
 from app.policy.lifecycle import UrlEvent
 from app.policy.robots import RobotsVerdict
 from app.policy.scope import judge, taken_in, widened
@@ -92,7 +89,8 @@ def links(
     if unseen:
         visible = {url.key for url in targets.values()}
         _suppress_unseen(finder, due, [url for url in unseen.values() if url.key not in visible])
-    handed = None if relevance is None else per_link(relevance, len(targets))
+    worth = finder.picked.worth[due.crawl_id]
+    handed = None if relevance is None else worth.per_link(relevance, len(targets))
     place = FoundAt(due.url, due.depth + 1, 0, handed)
     return candidates(finder, due.crawl_id, targets.values(), place, hints=anchors)
 
@@ -127,8 +125,9 @@ def candidates(
     hints: by key, the text of a link or the lastmod of a sitemap that is believed
     """
     scope, known, batch, now = finder.picked.scopes[crawl_id], finder.worker.known, finder.batch, finder.database_now()
-    hears = place.relevance is not None and bool(finder.picked.focus[crawl_id].profile.topics)
-    named = None if hears or place.relevance is None or finder.picked.focus[crawl_id].refuses else batch.found.named
+    worth = finder.picked.worth[crawl_id]
+    hears = place.relevance is not None and worth.hears
+    named = None if hears or place.relevance is None or worth.weighs else batch.found.named
     found: list[Candidate] = []
     for url in _held(finder, targets):
         key, form = url.key, url.form
@@ -136,7 +135,7 @@ def candidates(
         is_named = (
             hears
             and url.host == finder.host
-            and naming.hear(finder, crawl_id, url, place, hints.get(key), stands=stands)
+            and worth.hear(finder, crawl_id, url, place, hints.get(key), stands=stands)
         )
         if stands or (form != key and known.has(crawl_id, form)):
             continue
@@ -155,7 +154,7 @@ def candidates(
                 if named is not None:
                     named[crawl_id, form] = each
                 if hears and not is_named:
-                    finder.worker.namings.note(crawl_id, key, place.relevance or 0.0, each.score_parts or 0)
+                    worth.heard(each, place.relevance or 0.0)
                 continue
             suppress(known, batch, crawl_id, url, each, found_on=place.found_on)
         elif refusal is Refusal.SCOPE and place.hops == 0:
@@ -167,7 +166,7 @@ def candidates(
 
 def _is_refused(finder: Finder, crawl_id: int, url: Url, ending: str) -> bool:
     """Whether URLs of the visited host that end so are refused; the settle asks it of other hosts (`enter`)."""
-    return url.host == finder.host and finder.picked.focus[crawl_id].refuses_ending(ending)
+    return url.host == finder.host and finder.picked.worth[crawl_id].refuses_ending(ending)
 
 
 def redirected(visit: Visit, due: Due, source: Url, target: Url) -> list[Candidate]:
@@ -292,8 +291,8 @@ def _candidate(
     """A link, by its worth to the crawl. One that is refused already is not judged again, nor counted."""
     known = finder.worker.known
     is_here = url.host == finder.host and not known.has(crawl_id, refusal_key(url.key))
+    worth = finder.picked.worth[crawl_id]
     found = worth.candidate(
-        finder.picked.focus[crawl_id],
         crawl_id,
         url,
         place,
@@ -317,7 +316,7 @@ def _again(finder: Finder, before: Candidate, place: FoundAt) -> Candidate:
     """
     crawl_id, url = before.crawl_id, before.url
     if place.depth > 0 and url.host == finder.host and not finder.worker.known.has(crawl_id, refusal_key(url.key)):
-        worth.count_again(finder.picked.focus[crawl_id], before)
+        finder.picked.worth[crawl_id].count_again(before)
     return before._replace(found_on=place.found_on, depth=place.depth, hops=place.hops)
 
 

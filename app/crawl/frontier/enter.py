@@ -15,7 +15,6 @@ from app.crawl.frontier import caps
 from app.crawl.frontier.admit import refusal_key, suppress_ending
 from app.crawl.state.batch import Batch
 from app.crawl.state.finder import Finder
-from app.crawl.state.focus import ENDING_TRIES, name_of_ending
 from app.crawl.state.robots_book import RobotsBook
 from app.crawl.state.worker import Worker
 from app.errors import is_ours
@@ -25,8 +24,7 @@ from app.policy.host import queue_for, registrable_domain
 from app.policy.lifecycle import UrlEvent, UrlState
 from app.policy.robots import ALLOW_ALL, DISALLOW_ALL, Robots, RobotsVerdict, Work, in_force_rules
 from app.policy.url import file_ending
-from app.store import db, hosts, patterns, robots, urls
-from app.store.patterns import FileEnding
+from app.store import db, hosts, robots, urls
 from app.store.robots import Elsewhere
 from app.store.url_rows import admission
 
@@ -85,11 +83,7 @@ def _without_files(tx: Connection, found: _Found) -> _Found:
     }
     if not asked:
         return found
-    rows: list[FileEnding] = [
-        {"host": host, "crawl_id": crawl_id, "ending": ending, "pattern": name_of_ending(ending)}
-        for host, crawl_id, ending in sorted(asked)
-    ]
-    refused = patterns.without_page(tx, rows, tries=ENDING_TRIES)
+    refused = found[0][0].worker.hooks.refused_endings(tx=tx, asked=asked) or ()
     kept: list[tuple[Finder, list[Candidate]]] = []
     for finder, candidates in found:
         kept.append((finder, []))

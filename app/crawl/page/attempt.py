@@ -8,7 +8,7 @@ from app.crawl.state.batch import Batch, ReadDocument
 from app.crawl.state.picked import Picked
 from app.model import Cause, Header, Outcome, Reply, Request, RequestKind, Url
 from app.parse.html.html import READER
-from app.policy.focus.change_rate import ChangeRate
+from app.policy.change_rate import ChangeRate
 from app.policy.lifecycle import UrlEvent, UrlState, url_after
 from app.policy.outcome import TRANSIENT
 from app.store.fetches import Fetch

@@ -17,15 +17,11 @@ from app.crawl.page.attempt import Conclusion, conclude
 from app.crawl.robots import obtain, tdmrep
 from app.crawl.robots.obtain import NoRules
 from app.crawl.state.batch import Batch
-from app.crawl.state.focus import name_of_ending
 from app.crawl.state.picked import Picked
 from app.crawl.state.seen import KnownKeys
 from app.crawl.state.visit import Visit
+from app.crawl.state.worth import name_of_ending
 from app.model import Cause, Refusal, RequestKind, Url
-from app.model.url import on_host
-from app.policy.focus.patterns import TrapKind
-from app.policy.focus.score import unpacked
-from app.policy.focus.shape import shape_of
 from app.policy.lifecycle import UrlEvent, UrlState
 from app.policy.robots import MAX_STEPS, Robots
 from app.policy.scope import judge, may_authenticate
@@ -79,7 +75,7 @@ def _ends_like_a_file(known: KnownKeys, batch: Batch, picked: Picked, due: Due, 
     ending = file_ending(url.target) if due.kind == RequestKind.PAGE and due.depth > 0 else None
     if ending is None or due.fetched_at is not None or due.cause == Cause.FORCED:
         return False
-    if not picked.focus[due.crawl_id].refuses_ending(ending):
+    if not picked.worth[due.crawl_id].refuses_ending(ending):
         return False
     admit.suppress_ending(known, batch, due.crawl_id, url, ending, found_on=due.found_on)
     end = Conclusion(UrlEvent.TRAPPED, cause=Cause.EXTENSION, detail=name_of_ending(ending))
@@ -114,22 +110,9 @@ def _is_trap(batch: Batch, picked: Picked, due: Due, url: Url) -> bool:
     """
     if due.depth == 0 or due.fetched_at is not None or due.cause == Cause.FORCED:
         return False
-    focus = picked.focus[due.crawl_id]
-    shape, risk = shape_of(url.target), unpacked(due.score_parts or 0).risk
-    kind = focus.trap(url, shape, risk=risk, found_on=on_host(due.found_on, url))
-    detail = kind.value if kind is not None else ""
-    if kind is None or kind is TrapKind.PATTERN:
-        copies = focus.copies(url)
-        names = [shape.name, shape.groups[0]] if kind is not None else [copies] if copies is not None else []
-        if not names:
-            return False
-        is_retried = focus.retries(names[-1], url)
-        focus.refuse(*dict.fromkeys(names))
-        if is_retried:
-            return False
-        detail = names[0]
-        if copies is not None:  # a second look then takes all of its like for one, whatever their shapes
-            focus.hold(detail := copies)
+    detail = picked.worth[due.crawl_id].trap(due, url)
+    if detail is None:
+        return False
     conclude(batch, picked, due, Conclusion(UrlEvent.TRAPPED, cause=Cause.TRAP, detail=detail))
     return True
 

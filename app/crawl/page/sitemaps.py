@@ -18,7 +18,6 @@ from typing import BinaryIO, NamedTuple
 import structlog
 
 from app.crawl.frontier import admit, enter
-from app.crawl.frontier.worth import FoundAt
 from app.crawl.page import isolation, recrawls
 from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.state.batch import Batch
@@ -29,6 +28,7 @@ from app.crawl.state.picked import Picked
 from app.crawl.state.settling import Settling
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
+from app.crawl.state.worth import FoundAt
 from app.errors import LeaseLost, Unwritable, is_ours
 from app.model import Cause, Origin, Refusal, RequestKind, Url, VisitEnding
 from app.parse.sitemap.sitemap import Child, Entry, SitemapReading

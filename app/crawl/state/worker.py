@@ -6,7 +6,7 @@ Caches hold nothing that Postgres does not: dropping them costs time, never corr
 import random
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -22,16 +22,12 @@ from app.crawl.state.ceiling import Ceiling
 from app.crawl.state.grants import Grants
 from app.crawl.state.lease import Lease
 from app.crawl.state.line import Lines
-from app.crawl.state.namings import Namings
 from app.crawl.state.robots_book import RobotsBook
 from app.crawl.state.seen import KnownKeys
-from app.crawl.state.seen_phrases import SeenPhrases
 from app.crawl.state.shared_budgets import SharedBudgets
 from app.metrics.counts import Counts
 from app.model import Origin, Reply, Request, Unsent, Whereabouts
 from app.policy import breaker, pace
-from app.policy.focus.profile import Profile
-from app.policy.focus.vocabulary import Vocabulary
 from app.policy.scope import Scope
 from app.policy.url import Canon
 from app.runtime.clock_tie import ClockTie
@@ -81,21 +77,17 @@ class Worker:
     known: KnownKeys = field(default_factory=KnownKeys)
     memory_gate: MemoryGate = field(default_factory=MemoryGate)
     seats: Seats = field(default_factory=Seats)
-    namings: Namings = field(default_factory=Namings)
     grants: Grants = field(default_factory=Grants)
     ceiling: Ceiling | None = None
     host_ids: Lru[str, int] = field(default_factory=lambda: Lru(10_000))
     scopes: Lru[int, tuple[int, int, Scope]] = field(default_factory=lambda: Lru(1_000))
-    profiles: Lru[int, Profile] = field(default_factory=lambda: Lru(1_000))
-    vocabularies: Lru[int, Vocabulary] = field(default_factory=lambda: Lru(100))
-    seen_phrases: Lru[tuple[int, int], SeenPhrases] = field(default_factory=lambda: Lru(500))
     full_hosts: FullHosts = field(default_factory=FullHosts)
     refunds: deque[tuple[int, int, bytes]] = field(default_factory=lambda: deque(maxlen=10_000))
     slow_slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(1))
     parking: DelayQueue[Any] | None = None
     gatherer: GroupCommit[Any] | None = None
     draws: Engine | None = None
-    resources: Mapping[str, Any] = field(default_factory=dict)
+    resources: MutableMapping[str, Any] = field(default_factory=dict)
     hooks: Any = field(default_factory=plugins.hooks)
     credentialed: frozenset[Origin] = frozenset()
     counts: Counts = field(default_factory=Counts)
@@ -129,7 +121,7 @@ class Worker:
     def forget_rows(self) -> None:
         """Drop the caches that name rows."""
         self.known.forget_all()
-        self.namings.clear()
         self.grants.clear()
         self.host_ids.clear()
         self.scopes.clear()
+        self.hooks.rows_forgotten(worker=self)

@@ -14,7 +14,7 @@ from uuid import UUID
 
 import structlog
 
-from app.crawl.frontier import enter, pick, worth
+from app.crawl.frontier import enter, pick
 from app.crawl.page import later, read
 from app.crawl.state.batch import Batch, Sent
 from app.crawl.state.host_rest import HostRest
@@ -217,7 +217,7 @@ def _renew(visit: Visit, sent: float) -> None:
     """Start a new batch after the commit, and extend or end the lease."""
     batch = visit.batch
     batch.move(BatchEvent.COMMITTED)
-    worth.written(visit.picked.focus)
+    visit.picked.learned()
     visit.batch = Batch(started=visit.now())
     if visit.leaving is not None:
         visit.move(VisitEvent.LEFT)
@@ -264,7 +264,7 @@ def _is_out_of_doubt(visit: Visit) -> bool:
             batch.move(BatchEvent.ROLLED_BACK)
         case "committed":
             batch.move(BatchEvent.COMMITTED)
-            worth.written(visit.picked.focus)
+            visit.picked.learned()
             visit.batch = Batch(started=visit.now())
             if sent.leaves:
                 visit.move(VisitEvent.LEFT)

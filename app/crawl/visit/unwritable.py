@@ -13,7 +13,6 @@ from typing import Any
 
 import structlog
 
-from app.crawl.frontier import worth
 from app.crawl.frontier.give_up import GIVE_UP, GivingUp
 from app.crawl.state.batch import Batch, Findings, ReadDocument, RobotsNews
 from app.crawl.state.part import SettlePart
@@ -44,7 +43,7 @@ def mend(visit: Visit, refuses: Refuses) -> None:
         return refuses(visit, replace(Batch(started=started), **fields))
 
     if _is_left_out(host, fault(), "what patterns of URLs have brought"):  # it is the visit's, and no part's
-        worth.written(visit.picked.focus)
+        visit.picked.learned()
     for origin, fetched in list(batch.robots.files):
         if error := fault(robots=RobotsNews(files=[(origin, fetched)])):
             _mend_robots(visit, origin, fetched, error)

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from app import plugins
-from app.crawl.frontier import duplicates, enter, give_up, naming, worth
+from app.crawl.frontier import duplicates, enter, give_up
 from app.crawl.frontier.enter import Entered
 from app.crawl.page import read, sitemaps
 from app.crawl.state.batch import Batch
@@ -18,7 +18,7 @@ from app.model import Cause, Origin, Refusal
 from app.policy.candidate import Candidate
 from app.policy.robots import Robots, RobotsVerdict, Work
 from app.policy.url import Canon
-from app.store import crawls, fetches, pages, patterns, robots, suppressions, urls
+from app.store import crawls, fetches, pages, robots, suppressions, urls
 from app.store.pages import Where
 
 REOPEN_PAGE = 1_000
@@ -76,15 +76,6 @@ def _count(settling: Settling) -> None:
     )
 
 
-def _patterns(settling: Settling) -> None:
-    """Write what patterns of URLs have brought; those that bring something again get their refused URLs back."""
-    rows = [worth.changed_rows(visit.host_id, visit.picked.focus) for visit in settling.visits]
-    patterns.keep(settling.tx, [row for kept, _ in rows for row in kept])
-    queued = patterns.reopen(settling.tx, [row for _, turned in rows for row in turned])
-    for visit in settling.visits:
-        visit.picked.unfetched += queued[visit.host_id]
-
-
 def _keep(settling: Settling) -> None:
     readings = [reading for visit in settling.visits for reading in visit.batch.found.readings]
     pages.keep(settling.tx, [reading.page for reading in readings if reading.page is not None])
@@ -101,13 +92,11 @@ ENTERED = SettleStep(name="entered", rank=20, write=_enter)
 _CORE: Sequence[SettleStep] = [
     read.KEPT_OUT,
     ENTERED,
-    naming.RAISES,
     SettleStep(name="suppressions", rank=40, write=_suppress),
     SettleStep(name="results", rank=50, write=_record),
     give_up.GIVE_UP,
     SettleStep(name="fetches", rank=70, write=_log),
     SettleStep(name="tallies", rank=90, write=_count),
-    SettleStep(name="patterns", rank=100, write=_patterns),
     SettleStep(name="pages", rank=110, write=_keep),
     read.REVISIONS,
     SettleStep(name="robots", rank=140, write=_robots),

@@ -14,6 +14,7 @@ from typing import Final
 from app.browser.requests import origin_of
 from app.browser.values import Answer, Refused, ResourceKind, SubRequest
 from app.crawl.state.visit import Visit
+from app.features.focus.on_host import focus_of
 from app.features.render import at_host, elsewhere
 from app.features.render.cache import SharedCache
 from app.features.render.fields import Asking, asking
@@ -113,9 +114,12 @@ class PageRequests:
         if asked.resource in self.unwanted:
             return Refused(RenderRefusal.TIME)
         scope, depth = self.visit.picked.scopes[self.due.crawl_id], self.due.depth
-        profile = self.visit.picked.focus[self.due.crawl_id].profile
+        focus = focus_of(self.visit.picked, self.due.crawl_id)
         url = judged(
-            asked, self.visit.worker.canon, lambda url: judge(scope, url, depth) is None, may_post=profile.may_post
+            asked,
+            self.visit.worker.canon,
+            lambda url: judge(scope, url, depth) is None,
+            may_post=lambda url: focus is not None and focus.profile.may_post(url),
         )
         return url if isinstance(url, Refused) or asked.method != "POST" or self._counts_post() else TOO_MANY
 

@@ -16,12 +16,13 @@ from typing import Final, Protocol, assert_never
 import structlog
 
 from app.browser.values import Ask, Bounds, BrowserDeath, BrowserProblem, PlainResponse, Refused, Rendering
-from app.crawl.frontier import pick, worth
+from app.crawl.frontier import pick
 from app.crawl.state.visit import Visit, outlast
 from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import CutOff, return_host, stay, take_up
 from app.errors import ArchiveStopped, is_ours, one_line
 from app.features.archive.keep import CAPTURES
+from app.features.focus.on_host import focus_of
 from app.features.render import keep, limits
 from app.features.render.at_host import rules_of
 from app.features.render.cache import SharedCache
@@ -204,7 +205,8 @@ def _read(visit: Visit, taken: TakenRender, due: Due, url: Url, found: Rendering
         brought = judge(visit, due, url, taken, found, made)
         keep.keep(visit, due, url, taken, found, brought)  # first: without its record it is not the page
         take_in(visit, due, taken, found, made, brought)
-        visit.picked.focus[due.crawl_id].rendered(url, brought.brought)
+        if (focus := focus_of(visit.picked, due.crawl_id)) is not None:
+            focus.rendered(url, brought.brought)
         ended(visit, taken, found, brought, cached=ask.cached)
 
 
@@ -217,7 +219,7 @@ def _take(visit: Visit) -> tuple[TakenRender, Due] | None:
         if taken is None or due is None:
             return None
         visit.picked.scopes[due.crawl_id] = pick.scope_of(worker, tx, due.crawl_id, due.revision)
-        worth.load(worker, visit.picked, tx, visit.host_id, due.crawl_id, refuses=due.has_page_budget)
+        pick.load_worth(visit, tx, due.crawl_id, refuses=due.has_page_budget)
         pick.set_floor(worker.settings, visit.picked, due.crawl_id, due.admits_above)
     return taken, due
 

@@ -15,9 +15,9 @@ import pytest
 from app.crawl.state.worker import Worker
 from app.model import Budgets
 from app.policy.focus.shape import shape_of
-from tests.crawl.focus.software_sites import SOFTWARE, Software, SoftwareSite
 from tests.crawl.loop import run, start
 from tests.crawl.web import Web
+from tests.features.focus.software_sites import SOFTWARE, Software, SoftwareSite
 
 
 class Got(NamedTuple):

@@ -12,8 +12,8 @@ from random import Random
 from typing import ClassVar, NamedTuple
 from urllib.parse import parse_qs, urlencode
 
-from tests.crawl.focus.trap_world import make_word
 from tests.crawl.web import Answer, Hit, Site
+from tests.features.focus.trap_world import make_word
 
 PER_PAGE = 25
 

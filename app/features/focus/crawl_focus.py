@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, combinations
 
-from app.crawl.state.seen_phrases import SeenPhrases
-from app.crawl.state.subsets import Subsets
+from app.crawl.state.worth import ENDING_TRIES, name_of_ending
+from app.features.focus.seen_phrases import SeenPhrases
+from app.features.focus.subsets import Subsets
 from app.model import Url
 from app.policy.focus import patterns, precedence, siblings
 from app.policy.focus.novelty import Said
@@ -24,7 +25,6 @@ from app.policy.focus.vocabulary import Vocabulary
 from app.policy.lane import LAST_LANE
 
 MOST_KEPT_REFUSED = 500  # URLs of a pattern that have a row, and are queued again when it turns; others are logged
-ENDING_TRIES = 3  # requests for URLs of a host that end like a file, until one of them is a page
 _SPARED = f"/{siblings.MARK}{IN}"  # first characters of patterns: groups and counters have others
 _SESSION = "/~"  # in the name of a pattern
 _NONE = Yield()
@@ -33,11 +33,6 @@ _NONE = Yield()
 def _fewer(names: list[str]) -> Iterator[tuple[str, ...]]:
     """Any of these names but all."""
     return chain.from_iterable(combinations(names, size) for size in range(1, len(names)))
-
-
-def name_of_ending(ending: str) -> str:
-    """Its row among the host's patterns."""
-    return f"*.{ending}"
 
 
 @dataclass(slots=True, kw_only=True)

@@ -19,16 +19,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import exp, expm1, log, log1p, sqrt
 from random import Random
-from typing import Final
+from typing import Final, NamedTuple
 
-from app.policy.focus.change_rate import (
+from app.policy.change_rate import (
     FIRST_SHAPE,
     ChangeRate,
     changed_within,
     last_changed,
     unchanged_for,
 )
-from app.policy.focus.profile import Branch
 
 # Without a budget a request must buy an eighth of the base interval: a page that changes once in it is visited twice,
 # one that changes over eight times is not chased.
@@ -39,6 +38,20 @@ _FIRST_STRETCH: Final = 1.0691
 SPREAD: Final = 0.1  # what was settled together is due apart
 _ENOUGH: Final = 1e-4  # of the interval
 _MOST_STEPS: Final = 60
+
+
+class Often(NamedTuple):
+    """How often a page is wanted.
+
+    every_s     base interval; None: as the settings say
+    importance  how much its freshness counts under a budget: 2 is as good as half the price of a request
+    """
+
+    every_s: float | None = None
+    importance: float = 1.0
+
+
+USUAL: Final = Often()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +71,9 @@ class Terms:
     weight: float = 1.0
 
 
-def terms_of(branch: Branch, *, base_s: float, min_s: float, max_s: float, price_s: float | None = None) -> Terms:
-    """The terms for a page on a profile's branch; what the branch does not say is as given."""
-    return Terms(base_s=branch.every_s or base_s, min_s=min_s, max_s=max_s, price_s=price_s, weight=branch.importance)
+def terms_of(often: Often, *, base_s: float, min_s: float, max_s: float, price_s: float | None = None) -> Terms:
+    """The terms for a page; what is not said of it is as given."""
+    return Terms(base_s=often.every_s or base_s, min_s=min_s, max_s=max_s, price_s=price_s, weight=often.importance)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from app.crawl.state.subsets import MOST, Subsets
+from app.features.focus.subsets import MOST, Subsets
 from app.policy.focus.patterns import Yield
 from app.policy.focus.profile import TrapTerms
 from app.policy.focus.subsets import words
-from tests.crawl.state.test_focus import judging, learn, prose
+from tests.features.focus.test_focus import judging, learn, prose
 
 TERMS = TrapTerms()
 MIXED = Yield().after(True).after(False)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.policy.focus.change_rate import (
+from app.policy.change_rate import (
     LONGEST_S,
     MOST_SHAPE,
     ChangeRate,

@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.crawl.state.focus import CrawlFocus
+from app.features.focus.crawl_focus import CrawlFocus
 from app.policy.focus.patterns import Yield
 from app.policy.focus.score import score
-from tests.crawl.state.test_focus import judging, learn, prose, url
+from tests.features.focus.test_focus import judging, learn, prose, url
 
 
 @pytest.mark.parametrize(

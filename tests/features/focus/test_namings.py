@@ -7,7 +7,7 @@ from hashlib import sha256
 
 import pytest
 
-from app.crawl.state.namings import Named, Namings
+from app.features.focus.naming import Named, Namings
 
 KEY = sha256(b"http://h/").digest()
 

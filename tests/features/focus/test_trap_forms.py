@@ -8,9 +8,9 @@ import pytest
 from app.crawl.state.worker import Worker
 from app.model import Budgets
 from app.policy.focus.patterns import SMALL_SITE
-from tests.crawl.focus.test_traps import AMPLE, asked, words
 from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Hit, Site, Web, html, redirect
+from tests.features.focus.test_traps import AMPLE, asked, words
 from tests.store.rows import one
 
 MANY = SMALL_SITE + 60

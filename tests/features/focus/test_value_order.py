@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from app.crawl.state.worker import Worker
+from app.features.focus.on_host import learned_by
 from app.policy.focus.score import unpacked
 from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Hit, Site, Web, html
@@ -94,7 +95,7 @@ def test_without_topics_no_score_is_raised(one_by_one: Worker, web: Web) -> None
     start(one_by_one, site.url())
     run(one_by_one)
     assert {row["parts"].page for row in parts_of(one_by_one).values()} == {0}
-    assert one_by_one.namings.hear(1, b"k" * 32, 1.0) is None
+    assert learned_by(one_by_one).namings.hear(1, b"k" * 32, 1.0) is None
 
 
 def test_after_a_restart_a_url_keeps_its_score_until_a_page_says_more_of_it(one_by_one: Worker, web: Web) -> None:
@@ -102,7 +103,7 @@ def test_after_a_restart_a_url_keeps_its_score_until_a_page_says_more_of_it(one_
     leaves = [path for path in site.pages if path.startswith("/x/b")]
     topical = html(*leaves, text="how crawlers and a crawler of the web behave")
     site.pages["/"] = html("/robots", "/crawlers", *leaves, text="a table of contents")
-    restarts = iter([one_by_one.namings.clear])
+    restarts = iter([learned_by(one_by_one).namings.clear])
 
     def answer(hit: Hit) -> Answer:
         next(restarts, bool)()

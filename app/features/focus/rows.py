@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from app.store import db
 
-_sql = db.queries("patterns")
+_sql = db.queries("patterns", __file__)
 MOST = 2_000  # shapes of a host that a visit knows: the most fetched
 
 

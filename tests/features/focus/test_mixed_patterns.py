@@ -4,9 +4,9 @@ import pytest
 
 from app.crawl.state.worker import Worker
 from app.model import Budgets
-from tests.crawl.focus.test_traps import asked, words
 from tests.crawl.loop import run, start
 from tests.crawl.web import Web, html
+from tests.features.focus.test_traps import asked, words
 from tests.store.rows import one
 
 PAGES = 75

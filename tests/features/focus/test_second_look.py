@@ -3,9 +3,9 @@
 from app.crawl.state.worker import Worker
 from app.model import Budgets
 from app.policy.focus.patterns import SMALL_SITE, TRIES
-from tests.crawl.focus.test_traps import AMPLE, asked, calendar, pattern, words
 from tests.crawl.loop import run, start
 from tests.crawl.web import Web, html
+from tests.features.focus.test_traps import AMPLE, asked, calendar, pattern, words
 from tests.store.rows import one
 
 EMPTY, GOOD = 7, 33

@@ -1,22 +1,23 @@
 """A visit with a budget: which copies it leaves out, what it takes first, and what other workers have read."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import product
 
 import pytest
 
 from app.admin.crawls import find
-from app.crawl.frontier import worth
+from app.crawl.frontier import pick
 from app.crawl.state.finder import Outside
-from app.crawl.state.seen_phrases import SeenPhrases
 from app.crawl.state.worker import Worker
+from app.features.focus.on_host import learned_by
+from app.features.focus.seen_phrases import SeenPhrases
 from app.policy.focus.novelty import said
 from app.policy.focus.patterns import SMALL_SITE
 from app.store import db
-from tests.crawl.focus.test_traps import AMPLE, asked, words
 from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Web, html
+from tests.features.focus.test_traps import AMPLE, asked, words
 from tests.store.rows import one, sql
 
 PAGES = SMALL_SITE // 2
@@ -120,13 +121,24 @@ def test_a_worker_reads_what_others_read_since_it_left(worker: Worker, web: Web,
     assert seen.judge(said(words("a")), "/c") == is_own
 
 
+@dataclass(slots=True, kw_only=True)
+class AtHost(Outside):
+    """A finder that is at a host."""
+
+    at: int
+
+    @property
+    def host_id(self) -> int:
+        return self.at
+
+
 def taken_up(worker: Worker, *, now: datetime | None, as_of: datetime | None = None) -> SeenPhrases:
     """What a worker that was never at the host knows of it after its take-up."""
     (row,) = sql(worker.engine, "SELECT DISTINCT host_id FROM pages")
     host_id, crawl_id = int(str(row["host_id"])), find(worker.engine, "c").id
-    worker.seen_phrases.put((host_id, crawl_id), fresh := SeenPhrases())
+    learned_by(worker).seen.put((host_id, crawl_id), fresh := SeenPhrases())
     fresh.as_of = as_of
-    finder = Outside(worker=worker, moment=datetime.now(UTC))
+    finder = AtHost(worker=worker, moment=datetime.now(UTC), at=host_id)
     with db.transaction(worker.engine) as tx:
-        worth.load(worker, finder.picked, tx, host_id, crawl_id, refuses=True, now=now or datetime.now(UTC))
+        pick.load_worth(finder, tx, crawl_id, refuses=True, now=now or datetime.now(UTC))
     return fresh

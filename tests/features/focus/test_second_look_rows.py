@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Engine
 
-from app.store import db, patterns
+from app.features.focus import rows as patterns
+from app.store import db
 from tests.store.rows import admission, admit, clean, make_crawl, make_host, sql
 
 

@@ -1,12 +1,22 @@
-"""A process's memory of the pages that name URLs: how relevant they are on average, and what its score says so far.
+"""Raises the score of a URL that waits, where further pages that name it say that it is worth more (promise S3).
 
-A crawl with topics hears of most URLs from a table of contents, which says little; later pages say more. The memory is
-a table of fixed size, of which most URLs of a visited host fit: one that it does not know keeps the score that it has.
+Most URLs of a site are named first by a table of contents, which is about anything. What counts is the mean relevance
+of all pages that name a URL, and the best of their anchors. Only URLs of the visited host are raised: nobody else
+writes them. Nothing is lowered, and nothing changes its lane.
+
+The memory is a table of fixed size, of which most URLs of a visited host fit: one that it does not know keeps the score
+that it has.
 """
 
 from array import array
 from struct import Struct
 from typing import NamedTuple
+
+from app.crawl.state.part import SettlePart
+from app.crawl.state.settling import Settling
+from app.policy.focus.score import Parts
+from app.store import urls
+from app.store.url_rows import Raise
 
 _TAG_AND_SLOT = Struct("<QI").unpack_from
 _MOST_COUNTED = (1 << 16) - 1
@@ -61,3 +71,21 @@ class Namings:
     def _place(self, crawl_id: int, key: bytes) -> tuple[int, int]:
         tag, slot = _TAG_AND_SLOT(key)
         return (slot ^ crawl_id) % self.SLOTS, tag ^ crawl_id or 1
+
+
+def raised_row(host_id: int, crawl_id: int, key: bytes, parts: Parts) -> Raise:
+    return {
+        "host_id": host_id,
+        "crawl_id": crawl_id,
+        "key": key,
+        "score": parts.score,
+        "score_parts": parts.packed(),
+    }
+
+
+def _write(settling: Settling) -> None:
+    last = {(row["crawl_id"], row["key"]): row for row in settling.rows(RAISES)}
+    urls.raise_scores(settling.tx, list(last.values()))
+
+
+RAISES: SettlePart[Raise] = SettlePart(name="raises", rank=30, write=_write, words=lambda _: "a raised score")

@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
-from app.crawl.state.focus import CrawlFocus
-from app.crawl.state.seen_phrases import SeenPhrases
+from app.features.focus.crawl_focus import CrawlFocus
+from app.features.focus.seen_phrases import SeenPhrases
 from app.model import Url
 from app.policy.focus.novelty import said
 from app.policy.focus.patterns import SMALL_SITE, Yield

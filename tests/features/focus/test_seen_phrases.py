@@ -2,8 +2,9 @@
 
 import pytest
 
-from app.crawl.state.seen_phrases import SeenPhrases, keep_within
 from app.crawl.state.worker import Worker
+from app.features.focus.on_host import learned_by
+from app.features.focus.seen_phrases import SeenPhrases, keep_within
 from app.policy.focus.novelty import said
 from app.policy.focus.vocabulary import MOST_WORDS, MOST_WORDS_OF_ALL, Vocabulary
 from tests.crawl.loop import run, start
@@ -112,12 +113,12 @@ class Huge(SeenPhrases):
 def test_a_visit_keeps_the_process_within_its_bound(worker: Worker, web: Web) -> None:
     site, other, words = web.site(), Huge(), Vocabulary()
     site.pages["/"] = html(text="A page.")
-    worker.seen_phrases.put((-1, -1), other)
+    learned_by(worker).seen.put((-1, -1), other)
     for crawl_id in range(10):
-        worker.vocabularies.put(-1 - crawl_id, words := Vocabulary())
+        learned_by(worker).vocabularies.put(-1 - crawl_id, words := Vocabulary())
         words.learn(f"{crawl_id} {word}" for word in range(MOST_WORDS - 100))
     start(worker, site.url())
     run(worker)
     assert other.has_forgotten
-    assert sum(each.size for each in worker.vocabularies.values()) <= MOST_WORDS_OF_ALL
+    assert sum(each.size for each in learned_by(worker).vocabularies.values()) <= MOST_WORDS_OF_ALL
     assert words.size == MOST_WORDS - 100

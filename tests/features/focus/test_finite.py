@@ -15,9 +15,9 @@ from app.crawl.state.worker import Worker
 from app.model import Budgets, CrawlChange
 from app.policy.focus.shape import shape_of
 from app.policy.focus.shipped import text_of
-from tests.crawl.focus.test_traps import asked, words
 from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Hit, Site, Web
+from tests.features.focus.test_traps import asked, words
 from tests.store.rows import one
 
 PRODUCTS = 400

@@ -10,9 +10,9 @@ from random import Random, SystemRandom
 
 from app.crawl.state.worker import Worker
 from app.model import Budgets
-from tests.crawl.focus.trap_world import TrapSite, TrapWorld, breadth_first
 from tests.crawl.loop import run, start
 from tests.crawl.web import Web
+from tests.features.focus.trap_world import TrapSite, TrapWorld, breadth_first
 
 SIZE = 800  # pages of documentation: 1,700 good pages in all
 ALWAYS = {"/robots.txt", "/sitemap.xml"}
