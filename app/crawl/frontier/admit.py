@@ -16,8 +16,10 @@ import structlog
 
 from app.crawl.state.batch import Batch
 from app.crawl.state.finder import Finder
+from app.crawl.state.part import SettleStep
 from app.crawl.state.picked import Picked
 from app.crawl.state.seen import KnownKeys
+from app.crawl.state.settling import Settling
 from app.crawl.state.visit import LOOK_LINKS, Visit
 from app.crawl.state.worth import ENDING_TRIES, FoundAt
 from app.model import Link, Refusal, RequestKind, Url
@@ -26,6 +28,7 @@ from app.policy.lifecycle import UrlEvent
 from app.policy.robots import RobotsVerdict
 from app.policy.scope import judge, taken_in, widened
 from app.policy.url import Canon, bare_key, file_ending, in_encoding, is_of_document, without_fragment
+from app.store import suppressions
 from app.store.suppressions import Suppression, outside_key, suppression
 from app.store.url_rows import Due
 
@@ -351,3 +354,11 @@ def suppress_text(known: KnownKeys, batch: Batch, crawl_id: int, text: str, reas
 def refusal_key(key: bytes) -> bytes:
     """The place of a refused URL among the known keys, apart from that of the URL itself."""
     return key[16:] + key[:16]
+
+
+def _suppress(settling: Settling) -> None:
+    refused = {each: row for visit in settling.visits for each, row in visit.batch.found.suppressions.items()}
+    suppressions.note(settling.tx, list(refused.values()))
+
+
+SUPPRESSIONS = SettleStep(name="suppressions", rank=40, write=_suppress)

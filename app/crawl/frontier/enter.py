@@ -11,11 +11,13 @@ from functools import partial
 import structlog
 from sqlalchemy import Connection, Engine
 
-from app.crawl.frontier import caps
+from app.crawl.frontier import caps, duplicates
 from app.crawl.frontier.admit import refusal_key, suppress_ending
 from app.crawl.state.batch import Batch
 from app.crawl.state.finder import Finder
+from app.crawl.state.part import SettleStep
 from app.crawl.state.robots_book import RobotsBook
+from app.crawl.state.settling import Settling
 from app.crawl.state.worker import Worker
 from app.errors import is_ours
 from app.model import Origin, RequestKind, Url
@@ -26,7 +28,7 @@ from app.policy.robots import ALLOW_ALL, DISALLOW_ALL, Robots, RobotsVerdict, Wo
 from app.policy.url import file_ending
 from app.store import db, hosts, robots, urls
 from app.store.robots import Elsewhere
-from app.store.url_rows import admission
+from app.store.url_rows import Where, admission
 
 _log = structlog.get_logger()
 _Found = Sequence[tuple[Finder, list[Candidate]]]
@@ -39,6 +41,27 @@ class Entered:
     candidates: list[Candidate]
     queued: Counter[int]
     hosts: Mapping[str, int]
+
+
+def _enter(settling: Settling) -> Entered:
+    batches = [visit.batch for visit in settling.visits]
+    repeating = duplicates.note(batches, settling.tx)
+    return admit(settling.tx, [(visit, _admissions(visit.batch, repeating)) for visit in settling.visits])
+
+
+ENTERED = SettleStep(name="entered", rank=20, write=_enter)
+
+
+def _admissions(batch: Batch, repeating: set[Where]) -> list[Candidate]:
+    """The batch's sitemaps and links, each once, but for those of documents that repeat another's."""
+    found = {each.form: each for each in batch.found.admissions}
+    for reading in batch.found.readings:
+        page = reading.page
+        if page is not None and (page["host_id"], page["crawl_id"], page["key"]) in repeating:
+            continue
+        for each in reading.links:
+            found.setdefault(each.form, each)
+    return list(found.values())
 
 
 def admit(tx: Connection, found: _Found) -> Entered:

@@ -11,7 +11,8 @@ from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.page.page_read import PageRead
 from app.crawl.page.preferences import Wishes
 from app.crawl.state.batch import BYTES_PER_LINK, Batch, most_links
-from app.crawl.state.part import SettlePart
+from app.crawl.state.part import SettlePart, SettleStep
+from app.crawl.state.settling import Settling
 from app.crawl.state.visit import Visit
 from app.crawl.state.worth import FoundAt
 from app.model import Header, Page, Url, VisitEnding
@@ -30,6 +31,13 @@ from app.store.reread import ReadRow
 _log = structlog.get_logger()
 _EMPTY = sha256(b"").digest()
 
+
+def _keep(settling: Settling) -> None:
+    readings = [reading for visit in settling.visits for reading in visit.batch.found.readings]
+    pages.keep(settling.tx, [reading.page for reading in readings if reading.page is not None])
+
+
+PAGES = SettleStep(name="pages", rank=110, write=_keep)
 KEPT_OUT: SettlePart[Where] = SettlePart(
     name="kept_out",
     rank=10,  # first: a page that is dropped must not count as the original of a new one

@@ -24,7 +24,7 @@ from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.crawl.visit import counting, trace, unwritable
 from app.crawl.visit.next_contact import contact, ending_row, pick_next, report_to_budgets, return_hosts
-from app.crawl.visit.write import ENTERED, write
+from app.crawl.visit.write import write
 from app.errors import Deadlock, LeaseLost, Unwritable, is_ours
 from app.model import VisitEnding
 from app.policy.lifecycle_visit import BatchEvent, BatchState, VisitEvent, VisitState
@@ -171,7 +171,7 @@ def _together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]
             _renew(visit, sent)
         counting.settled(held, batches, took_s=worker.monotonic() - sent)
         trace.settled(batches, worker.settings.log_trace)
-        enter.committed(held, settling.brought[ENTERED], batches)
+        enter.committed(held, settling.brought[enter.ENTERED], batches)
         worker.hooks.settled(batches=batches, settling=settling)
     return [(visit, endings.get(visit.lease.token, VisitEnding.FENCED)) for visit in visits]
 

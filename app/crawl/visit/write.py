@@ -7,21 +7,13 @@ from typing import Any
 from sqlalchemy import Connection
 
 from app import plugins
-from app.crawl.frontier import duplicates, enter, give_up
-from app.crawl.frontier.enter import Entered
+from app.crawl.frontier import admit, enter, give_up
 from app.crawl.page import read, sitemaps
-from app.crawl.state.batch import Batch
+from app.crawl.robots import obtain
 from app.crawl.state.part import SettlePart, SettleStep
 from app.crawl.state.settling import Settling
 from app.crawl.state.visit import Visit
-from app.model import Cause, Origin, Refusal
-from app.policy.candidate import Candidate
-from app.policy.robots import Robots, RobotsVerdict, Work
-from app.policy.url import Canon
-from app.store import crawls, fetches, pages, robots, suppressions, urls
-from app.store.pages import Where
-
-REOPEN_PAGE = 1_000
+from app.store import crawls, fetches, urls
 
 
 def write(visits: Sequence[Visit], tx: Connection) -> Settling:
@@ -37,17 +29,6 @@ def write(visits: Sequence[Visit], tx: Connection) -> Settling:
 def steps(hooks: Any) -> Sequence[SettleStep]:
     """The steps of a settle, the core's and the features' that answer these hooks, in the order of their ranks."""
     return sorted([*_CORE, *plugins.steps(hooks)], key=lambda step: step.rank)
-
-
-def _enter(settling: Settling) -> Entered:
-    batches = [visit.batch for visit in settling.visits]
-    repeating = duplicates.note(batches, settling.tx)
-    return enter.admit(settling.tx, [(visit, _admissions(visit.batch, repeating)) for visit in settling.visits])
-
-
-def _suppress(settling: Settling) -> None:
-    refused = {each: row for visit in settling.visits for each, row in visit.batch.found.suppressions.items()}
-    suppressions.note(settling.tx, list(refused.values()))
 
 
 def _record(settling: Settling) -> None:
@@ -76,79 +57,16 @@ def _count(settling: Settling) -> None:
     )
 
 
-def _keep(settling: Settling) -> None:
-    readings = [reading for visit in settling.visits for reading in visit.batch.found.readings]
-    pages.keep(settling.tx, [reading.page for reading in readings if reading.page is not None])
-
-
-def _robots(settling: Settling) -> None:
-    files = [(visit.host_id, origin, each) for visit in settling.visits for origin, each in visit.batch.robots.files]
-    robots.store(settling.tx, files)
-    for visit in settling.visits:
-        _write_robots(visit, settling.tx)
-
-
-ENTERED = SettleStep(name="entered", rank=20, write=_enter)
 _CORE: Sequence[SettleStep] = [
     read.KEPT_OUT,
-    ENTERED,
-    SettleStep(name="suppressions", rank=40, write=_suppress),
+    enter.ENTERED,
+    admit.SUPPRESSIONS,
     SettleStep(name="results", rank=50, write=_record),
     give_up.GIVE_UP,
     SettleStep(name="fetches", rank=70, write=_log),
     SettleStep(name="tallies", rank=90, write=_count),
-    SettleStep(name="pages", rank=110, write=_keep),
+    read.PAGES,
     read.REVISIONS,
-    SettleStep(name="robots", rank=140, write=_robots),
+    obtain.ROBOTS,
     sitemaps.CLAIMS,
 ]
-
-
-def _write_robots(visit: Visit, tx: Connection) -> None:
-    batch = visit.batch
-    robots.store_tdmrep(tx, host_id=visit.host_id, asked=batch.robots.tdmrep)
-    for origin in batch.robots.doubted:
-        robots.doubt(tx, host_id=visit.host_id, origin=origin, recheck_s=visit.worker.settings.robots_recheck_s)
-    for origin in batch.robots.renewed:
-        picked = visit.picked
-        picked.unfetched += _reopen(visit.worker.canon, visit.host_id, origin, visit.origins.robots[origin].rules, tx)
-
-
-def _admissions(batch: Batch, repeating: set[Where]) -> list[Candidate]:
-    """The batch's sitemaps and links, each once, but for those of documents that repeat another's."""
-    found = {each.form: each for each in batch.found.admissions}
-    for reading in batch.found.readings:
-        page = reading.page
-        if page is not None and (page["host_id"], page["crawl_id"], page["key"]) in repeating:
-            continue
-        for each in reading.links:
-            found.setdefault(each.form, each)
-    return list(found.values())
-
-
-def _reopen(canon: Canon, host_id: int, origin: Origin, rules: Robots | None, tx: Connection) -> int:
-    """Queue again what an origin's new robots.txt allows, and an earlier one refused (promise R6). Returns how many.
-
-    The transaction has a budget of work. URLs past it are left to their gates, but for those that were too costly.
-    """
-    if rules is None:
-        return 0
-    after, reopened, work = (0, b""), 0, Work()
-    while rows := urls.refused_of_host(tx, host_id=host_id, after=after, n=REOPEN_PAGE):
-        after = rows[-1][0], rows[-1][1]
-        parsed = [(row[0], row[1], canon.of_row(row[2], row[1], row[3]), row[4]) for row in rows]
-        reopened += urls.reopen(
-            tx,
-            host_id=host_id,
-            rows=[
-                {"crawl_id": crawl_id, "key": key}
-                for crawl_id, key, url, cause in parsed
-                if not isinstance(url, Refusal) and url.origin == origin and _reopens(rules.verdict(url, work), cause)
-            ],
-        )
-    return reopened
-
-
-def _reopens(verdict: RobotsVerdict, cause: str) -> bool:
-    """Whether a refused URL is queued again."""
-    return verdict is RobotsVerdict.ALLOWED or (verdict is RobotsVerdict.TOO_COSTLY and cause != Cause.TOO_COSTLY)
