@@ -20,7 +20,7 @@ from app.crawl.state.origins import HostOrigins
 from app.crawl.state.picked import Picked
 from app.crawl.state.turn import Turn
 from app.crawl.state.visit import Visit
-from app.crawl.state.worker import Worker
+from app.crawl.state.worker import Served, Worker
 from app.crawl.state.worth import PLAIN
 from app.model import RequestKind
 from app.policy import lane, scope
@@ -86,12 +86,12 @@ def _wanted(lease: Lease, turn: Turn, origins: HostOrigins, size: int) -> Wanted
 def _granted(visit: Visit, tx: Connection, wanted: list[Due]) -> list[Due]:
     """Take from these as far as the crawl's budget of pages goes, where it has one."""
     worker, lease, picked, crawl_id = visit.worker, visit.lease, visit.picked, wanted[0].crawl_id
-    picked.scopes[crawl_id] = scope_of(worker, tx, crawl_id, wanted[0].revision)
-    now, refuses = lease.database_time(lease.now()), wanted[0].has_page_budget
+    serve(visit, tx, crawl_id, wanted[0].crawl.revision)
+    now, refuses = lease.database_time(lease.now()), wanted[0].crawl.has_page_budget
     load_worth(visit, tx, crawl_id, refuses=refuses, now=now)
-    set_floor(worker.settings, picked, crawl_id, wanted[0].admits_above)
+    set_floor(worker.settings, picked, crawl_id, wanted[0].crawl.admits_above)
     wanted = picked.worth[crawl_id].first(wanted)
-    if not wanted[0].has_page_budget:
+    if not wanted[0].crawl.has_page_budget:
         return wanted
     documents = [due for due in wanted if due.kind == RequestKind.PAGE]
     most = _reserve(worker, lease, picked, tx, crawl_id, len(documents))
@@ -124,22 +124,22 @@ def return_grants(worker: Worker, picked: Picked, now: float) -> None:
     picked.granted.clear()
 
 
-def scope_of(worker: Worker, tx: Connection, crawl_id: int, revision: int) -> scope.Scope:
-    """The crawl's scope, read again only when its revision is new: seeds can be many.
+def serve(finder: Finder, tx: Connection, crawl_id: int, revision: int) -> None:
+    """Have the crawl's row and its scope at hand, read again only when its revision is new: seeds can be many.
 
     In a new round any URL may be new.
     """
-    cached = worker.scopes.get(crawl_id)
-    if cached is not None and cached[0] == revision:
-        return cached[2]
-    crawl = crawls.by_id(tx, crawl_id)
-    if cached is not None and cached[1] != crawl.round:
-        worker.known.forget_all()
-    found = make_scope(crawl)
-    worker.hooks.crawl_read(worker=worker, crawl=crawl)
-    worker.canon.drop(parameters.of_hosts(tx))
-    worker.scopes.put(crawl_id, (revision, crawl.round, found))
-    return found
+    worker, picked = finder.worker, finder.picked
+    cached = worker.crawls.get(crawl_id)
+    if cached is None or cached.revision != revision:
+        crawl = crawls.by_id(tx, crawl_id)
+        if cached is not None and cached.crawl.round != crawl.round:
+            worker.known.forget_all()
+        cached = Served(revision, crawl, make_scope(crawl))
+        worker.hooks.crawl_read(worker=worker, crawl=crawl)
+        worker.canon.drop(parameters.of_hosts(tx))
+        worker.crawls.put(crawl_id, cached)
+    picked.crawls[crawl_id], picked.scopes[crawl_id] = cached.crawl, cached.scope
 
 
 def make_scope(crawl: Crawl) -> scope.Scope:

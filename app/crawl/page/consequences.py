@@ -60,7 +60,7 @@ def _is_asked_again(attempt: Attempt) -> bool:
     """
     if attempt.is_conditional and is_no_news(attempt.reply, attempt.outcome):
         return True
-    return attempt.reply.status in TRANSIENT and not attempt.due.network_failures
+    return attempt.reply.status in TRANSIENT and not attempt.due.failures.network
 
 
 def _by_outcome(visit: Visit, attempt: Attempt) -> VisitEnding | None:
@@ -211,7 +211,7 @@ def _settled(visit: Visit, attempt: Attempt) -> None:
     if attempt.outcome is Outcome.UNWANTED and due.fetched_at is None and not is_file:
         visit.picked.worth[due.crawl_id].brought_nothing(attempt.url)
     end = Conclusion(UrlEvent.SETTLED, attempt, due_s=settings.recrawl_max_s, detail=_why_unwanted(attempt))
-    if due.kind == RequestKind.PAGE and due.text_sha256 not in {None, NOTHING} and is_empty(attempt.reply):
+    if due.kind == RequestKind.PAGE and due.known.text_sha256 not in {None, NOTHING} and is_empty(attempt.reply):
         end = _emptied(visit, end)
     conclude(visit.batch, visit.picked, due, end)
 
@@ -223,7 +223,7 @@ def _emptied(visit: Visit, end: Conclusion) -> Conclusion:
     """
     assert end.attempt is not None
     due, end = end.attempt.due, end._replace(whole=True)
-    if due.body_sha256 != NOTHING:
+    if due.known.body_sha256 != NOTHING:
         soon_s = visit.worker.settings.recrawl_base_s
         return end._replace(due_s=soon_s, body_sha256=NOTHING, detail=EMPTY_ONCE)
     visit.batch.add(read.KEPT_OUT, (visit.host_id, due.crawl_id, due.key))

@@ -51,7 +51,7 @@ def longest(settings: Settings, delay_s: float) -> int:
 
 def holds(pace: HostPace, due: Due) -> bool:
     """Whether the URL is fetched in isolation."""
-    return pace.isolate > 0 or due.parse_failures > 0
+    return pace.isolate > 0 or due.failures.parse > 0
 
 
 def count(visit: Visit, due: Due) -> int | None:
@@ -59,8 +59,8 @@ def count(visit: Visit, due: Due) -> int | None:
 
     None: not to be fetched. Either somebody took it out of the queue, or it has killed its last visit.
     """
-    if due.parse_failures >= visit.worker.settings.attempts_max:
-        detail = f"{counted(due.parse_failures, 'visit')} died while fetching or reading it"
+    if due.failures.parse >= visit.worker.settings.attempts_max:
+        detail = f"{counted(due.failures.parse, 'visit')} died while fetching or reading it"
         conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.EXHAUSTED, cause=Cause.POISON, detail=detail))
         return None
     visit.pace.isolated_one()
@@ -184,7 +184,7 @@ def unread(worker: Worker, batch: Batch, picked: Picked, attempt: Attempt, why: 
     if why == "busy":
         conclude(batch, picked, due, Conclusion(UrlEvent.REQUEUED, attempt))
         return VisitEnding.READERS_BUSY
-    times = due.parse_failures + 1
+    times = due.failures.parse + 1
     _log.warning("page.killed_its_reader", url=attempt.url.text, cause=why.cause, said=why.said)
     if why.is_proof:
         conclude(batch, picked, due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.UNREADABLE, detail=why.cause))

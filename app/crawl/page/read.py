@@ -88,14 +88,14 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     row = page_row(attempt, document, wished, text_sha256, canonical and canonical.text) if is_kept else None
     read = PageRead(attempt=attempt, document=document, base=base, wished=wished, row=row)
     awaits = home is None and _awaits(visit, read)
-    if awaits and due.text_sha256 is not None and due.reader == READER:
-        text_sha256 = due.text_sha256  # what a browser made before is compared
+    if awaits and due.known.text_sha256 is not None and due.known.reader == READER:
+        text_sha256 = due.known.text_sha256  # what a browser made before is compared
     attempt.brought.reading = visit.batch.found.read(row, found)
     attempt.brought.awaits = awaits
     taken_in(visit, read)
     changed = _changed(visit, attempt, text_sha256, awaits=awaits)
     if row is not None:  # its text and the stored one may not be compared
-        row["changed"] = changed is True and not awaits and due.reader != READER
+        row["changed"] = changed is True and not awaits and due.known.reader != READER
     following = recrawls.after(visit, attempt, changed=changed)
     impression.learn()
     sitemaps.score_claim(visit.batch, due, changed=changed)
@@ -106,7 +106,7 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
         interval_s=following.interval_s,
         belief=following.belief,
         text_sha256=text_sha256,
-        changed=(changed is True and not awaits) or due.text_sha256 is None,
+        changed=(changed is True and not awaits) or due.known.text_sha256 is None,
         alias_of=home.text if home else None,
         wishes=wished,
     )
@@ -128,15 +128,15 @@ def _changed(visit: Visit, attempt: Attempt, text_sha256: bytes, *, awaits: bool
     compared: then the validators decide, or the document of before, if it can be read again here.
     """
     due, reply = attempt.due, attempt.reply
-    if due.text_sha256 is None:
+    if due.known.text_sha256 is None:
         return None
-    if due.body_sha256 == attempt.body_sha256:
+    if due.known.body_sha256 == attempt.body_sha256:
         return False
-    if awaits or (due.body_sha256 == due.text_sha256 == _EMPTY):  # nothing is nothing in any version
+    if awaits or (due.known.body_sha256 == due.known.text_sha256 == _EMPTY):  # nothing is nothing in any version
         return True
-    if due.reader == READER or not visit.worker.settings.keep_text:
-        return due.text_sha256 != text_sha256
-    before = ((due.etag, Header.ETAG), (due.last_modified, Header.LAST_MODIFIED))
+    if due.known.reader == READER or not visit.worker.settings.keep_text:
+        return due.known.text_sha256 != text_sha256
+    before = ((due.known.etag, Header.ETAG), (due.known.last_modified, Header.LAST_MODIFIED))
     if any(was is not None and was == reply.validator(name) for was, name in before):
         return False
     said = _text_before(visit, attempt)

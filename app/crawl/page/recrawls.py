@@ -33,11 +33,11 @@ def after(visit: Visit, attempt: Attempt, *, changed: bool | None) -> Next:
         base_s=settings.recrawl_base_s if is_page else settings.sitemap_interval_s,
         min_s=settings.recrawl_min_s,
         max_s=settings.recrawl_max_s,
-        price_s=due.recrawl_price_s if is_page else None,
+        price_s=due.crawl.recrawl_price_s if is_page else None,
     )
     belief = recrawl.first_belief(terms.base_s)
-    if due.change_shape is not None and due.change_s is not None:
-        belief = ChangeRate(due.change_shape, due.change_s)
+    if due.rhythm.change_shape is not None and due.rhythm.change_s is not None:
+        belief = ChangeRate(due.rhythm.change_shape, due.rhythm.change_s)
     if due.fetched_at is not None:
         now = visit.lease.database_time(visit.now())
         elapsed_s = (now - due.fetched_at).total_seconds()

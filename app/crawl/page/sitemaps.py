@@ -55,7 +55,8 @@ _TOO_DEEP = f"a sitemap below more than {LEVELS} indexes"
 
 def discover(worker: Worker, origins: HostOrigins, picked: Picked, batch: Batch, due: Due, origin: Origin) -> None:
     """Admit the sitemaps of an origin whose robots.txt is known, once a visit, if the crawl is about its host."""
-    if due.sitemaps == "none" or (due.crawl_id, origin) in origins.discovered:
+    asked = picked.crawls[due.crawl_id].sitemaps
+    if asked == "none" or (due.crawl_id, origin) in origins.discovered:
         return
     origins.discovered.add((due.crawl_id, origin))
     scope = picked.scopes[due.crawl_id]
@@ -63,7 +64,7 @@ def discover(worker: Worker, origins: HostOrigins, picked: Picked, batch: Batch,
         return
     file = origins.robots[origin]
     declared = file.rules.sitemaps if file.rules is not None else ()
-    texts: Iterable[str] = declared or ((GUESS,) if due.sitemaps == "all" else ())
+    texts: Iterable[str] = declared or ((GUESS,) if asked == "all" else ())
     try:
         found = [worker.canon.join(f"{origin}/", text) for text in texts]
     except Exception as error:
@@ -104,8 +105,8 @@ def read(visit: Visit, attempt: Attempt, body: BinaryIO) -> VisitEnding | None:
         end = Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.LIST_UNWRITABLE, detail=detail)
         conclude(visit.batch, visit.picked, due, end)
         return None
-    changed = due.body_sha256 != digest
-    following = recrawls.after(visit, attempt, changed=None if due.body_sha256 is None else changed)
+    changed = due.known.body_sha256 != digest
+    following = recrawls.after(visit, attempt, changed=None if due.known.body_sha256 is None else changed)
     end = Conclusion(
         UrlEvent.SETTLED,
         attempt,

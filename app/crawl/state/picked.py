@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from app.crawl.state.worth import Worth
 from app.model import Refusal, Url
 from app.policy.scope import Scope
+from app.store.crawls import Crawl
 from app.store.url_rows import Due
 
 
@@ -28,7 +29,7 @@ class Picked:
     current            the URL that is being fetched
     notes              of the features, by their names
     granted            by crawl with a budget of pages: pages reserved, and not fetched yet
-    scopes             of the crawls that it serves;   worth: of the URLs of each, here
+    crawls             that it serves;   scopes: of these;   worth: of the URLs of each, here
     floors             by crawl that is full: the score that a link must exceed
     joined             (directory, href) of links that were joined: most repeat from page to page
     unfetched          estimate of the host's URLs that wait for their first fetch, without the batch's
@@ -41,6 +42,7 @@ class Picked:
     current: Due | None = None
     notes: dict[str, Any] = field(default_factory=dict)
     granted: dict[int, int] = field(default_factory=dict)
+    crawls: dict[int, Crawl] = field(default_factory=dict)
     scopes: dict[int, Scope] = field(default_factory=dict)
     worth: dict[int, Worth] = field(default_factory=dict)
     floors: dict[int, float] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from sqlalchemy import Engine
@@ -37,6 +37,15 @@ from app.runtime.lru import Lru
 from app.runtime.memory_gate import MemoryGate
 from app.runtime.reader_pool import Readers
 from app.runtime.seats import Seats
+from app.store.crawls import Crawl
+
+
+class Served(NamedTuple):
+    """A crawl that is served, as its row was, and its scope.   revision: that it was read for"""
+
+    revision: int
+    crawl: Crawl
+    scope: Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +89,7 @@ class Worker:
     grants: Grants = field(default_factory=Grants)
     ceiling: Ceiling | None = None
     host_ids: Lru[str, int] = field(default_factory=lambda: Lru(10_000))
-    scopes: Lru[int, tuple[int, int, Scope]] = field(default_factory=lambda: Lru(1_000))
+    crawls: Lru[int, Served] = field(default_factory=lambda: Lru(1_000))
     full_hosts: FullHosts = field(default_factory=FullHosts)
     refunds: deque[tuple[int, int, bytes]] = field(default_factory=lambda: deque(maxlen=10_000))
     slow_slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(1))
@@ -123,5 +132,5 @@ class Worker:
         self.known.forget_all()
         self.grants.clear()
         self.host_ids.clear()
-        self.scopes.clear()
+        self.crawls.clear()
         self.hooks.rows_forgotten(worker=self)

@@ -81,7 +81,7 @@ def _pages(tx: Connection, found: Sequence[HandledRow]) -> list[_LinkingPage]:
 def _serve(outside: Outside, tx: Connection, crawl_id: int) -> None:
     """Load what a crawl asks of a link."""
     worker, picked, crawl = outside.worker, outside.picked, crawls.by_id(tx, crawl_id)
-    picked.scopes[crawl_id] = pick.scope_of(worker, tx, crawl_id, crawl.revision)
+    pick.serve(outside, tx, crawl_id, crawl.revision)
     pick.load_worth(outside, tx, crawl_id, refuses=False)
     pick.set_floor(worker.settings, picked, crawl_id, crawl.admits_above)
 

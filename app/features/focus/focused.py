@@ -168,7 +168,7 @@ class Focused(Worth):
         else, a few are tried.
         """
         places = [place for place, due in enumerate(drawn) if due.lane != LAST_LANE]
-        has_budget = drawn[0].has_page_budget
+        has_budget = drawn[0].crawl.has_page_budget
         shared = drawn[: places[-1] + 1] if has_budget and places else drawn
         first = self._best(shared)
         if not has_budget:

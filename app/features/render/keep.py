@@ -21,14 +21,14 @@ from app.store.url_rows import Due
 def check(visit: Visit, due: Due) -> None:
     """Raises ArchiveStopped where the document could not be kept."""
     keeper = keeper_of(visit.worker)
-    if keeper is not None and holds(visit.worker, due):
+    if keeper is not None and holds(visit, due):
         keeper.check()
 
 
 def keep(visit: Visit, due: Due, url: Url, taken: TakenRender, found: Rendering, made: TakenIn) -> None:
     """Write the document's records, and put its capture into the batch. Raises ArchiveStopped, ServiceError."""
     keeper = keeper_of(visit.worker)
-    if keeper is None or not holds(visit.worker, due) or not made.may_be_kept:
+    if keeper is None or not holds(visit, due) or not made.may_be_kept:
         return
     with db.transaction(visit.worker.engine) as tx:
         source = captures.rendered(

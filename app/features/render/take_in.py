@@ -86,7 +86,7 @@ def judge(visit: Visit, due: Due, url: Url, taken: TakenRender, found: Rendering
         wished=wished,
         text_sha256=text_sha256,
         brought=made.brought,
-        changed=taken.text_sha256 not in {None, text_sha256} and due.reader == READER,
+        changed=taken.text_sha256 not in {None, text_sha256} and due.known.reader == READER,
         may_be_kept=may_be_kept(due, due.directives, due.opt_out)
         and may_be_kept(due, wished.directives, wished.opt_out),
     )

@@ -218,9 +218,9 @@ def _take(visit: Visit) -> tuple[TakenRender, Due] | None:
         due = renders.page(tx, taken) if taken is not None else None
         if taken is None or due is None:
             return None
-        visit.picked.scopes[due.crawl_id] = pick.scope_of(worker, tx, due.crawl_id, due.revision)
-        pick.load_worth(visit, tx, due.crawl_id, refuses=due.has_page_budget)
-        pick.set_floor(worker.settings, visit.picked, due.crawl_id, due.admits_above)
+        pick.serve(visit, tx, due.crawl_id, due.crawl.revision)
+        pick.load_worth(visit, tx, due.crawl_id, refuses=due.crawl.has_page_budget)
+        pick.set_floor(worker.settings, visit.picked, due.crawl_id, due.crawl.admits_above)
     return taken, due
 
 
@@ -230,7 +230,7 @@ def _otherwise_now(due: Due, taken: TakenRender) -> str | None:
         return f"since then it is {due.cause}"
     if due.outcome in {Outcome.GONE, Outcome.REDIRECT}:
         return "it is gone since, or redirects"
-    return None if due.body_sha256 == taken.body_sha256 else "it has changed since, and is not empty any more"
+    return None if due.known.body_sha256 == taken.body_sha256 else "it has changed since, and is not empty any more"
 
 
 def _lacking(taken: TakenRender, found: Rendering, brought: int, *, late: int) -> str | None:
