@@ -15,7 +15,6 @@ ROWS = "app.store."  # its records are rows
 # record → its fields today
 WIDE = {
     "app.admin.robots_report:Ruling": 26,
-    "app.crawl.state.worker:Worker": 35,
     "app.model.capture:Capture": 22,
     "app.model.fetch:Reply": 21,
     "app.net.exchange:Exchange": 22,

@@ -71,7 +71,7 @@ def links(
     A link that no person can see may be there to catch robots: it is followed where a visible one leads there too.
     """
     directory = _directory(base)
-    canon, known, batch, joined = finder.worker.canon, finder.worker.known, finder.batch, finder.picked.joined
+    canon, known, batch, joined = finder.worker.canon, finder.worker.caches.known, finder.batch, finder.picked.joined
     targets: dict[bytes, Url] = {}
     unseen: dict[bytes, Url] = {}
     anchors: dict[bytes, str | datetime] = {}
@@ -127,8 +127,8 @@ def candidates(
 
     hints: by key, the text of a link or the lastmod of a sitemap that is believed
     """
-    scope, known, batch, now = finder.picked.scopes[crawl_id], finder.worker.known, finder.batch, finder.database_now()
-    worth = finder.picked.worth[crawl_id]
+    scope, worth = finder.picked.scopes[crawl_id], finder.picked.worth[crawl_id]
+    known, batch, now = finder.worker.caches.known, finder.batch, finder.database_now()
     hears = place.relevance is not None and worth.hears
     named = None if hears or place.relevance is None or worth.weighs else batch.found.named
     found: list[Candidate] = []
@@ -236,7 +236,7 @@ def _suppress_outside(finder: Finder, crawl_id: int, url: Url, *, found_on: str 
     visited host is in the pair, so that two workers never wait for the row of a host that everybody links to.
     """
     key = outside_key(url.host, finder.host)
-    if not finder.worker.known.has(crawl_id, refusal_key(key)):
+    if not finder.worker.caches.known.has(crawl_id, refusal_key(key)):
         detail = f"the first link of {finder.host} to {url.host}; the others have no row"
         row = suppression(crawl_id, key, url.text, Refusal.SCOPE, found_on=found_on, detail=detail)
         note(finder.batch, row)
@@ -258,7 +258,7 @@ def _directory(base: str) -> str:
 
 def _suppress_unseen(finder: Finder, due: LinkingPage, urls: Collection[Url]) -> None:
     """With the scope's reason where that refuses them anyway; those in the frontier were seen elsewhere."""
-    known, scope = finder.worker.known, finder.picked.scopes[due.crawl_id]
+    known, scope = finder.worker.caches.known, finder.picked.scopes[due.crawl_id]
     for url in _held(finder, urls):
         refusal = judge(scope, url, due.depth + 1) or Refusal.HIDDEN
         if file_ending(url.target) is not None or known.has(due.crawl_id, url.key):
@@ -292,7 +292,7 @@ def _candidate(
     now: datetime,
 ) -> Candidate | Refusal:
     """A link, by its worth to the crawl. One that is refused already is not judged again, nor counted."""
-    known = finder.worker.known
+    known = finder.worker.caches.known
     is_here = url.host == finder.host and not known.has(crawl_id, refusal_key(url.key))
     worth = finder.picked.worth[crawl_id]
     found = worth.candidate(
@@ -317,8 +317,8 @@ def _again(finder: Finder, before: Candidate, place: FoundAt) -> Candidate:
     """A link that an earlier page of the batch has, too: it is not scored again. The settle takes the first of both,
     unless that page is a copy.
     """
-    crawl_id, url = before.crawl_id, before.url
-    if place.depth > 0 and url.host == finder.host and not finder.worker.known.has(crawl_id, refusal_key(url.key)):
+    crawl_id, url, known = before.crawl_id, before.url, finder.worker.caches.known
+    if place.depth > 0 and url.host == finder.host and not known.has(crawl_id, refusal_key(url.key)):
         finder.picked.worth[crawl_id].count_again(before)
     return before._replace(found_on=place.found_on, depth=place.depth, hops=place.hops)
 

@@ -115,7 +115,7 @@ def _without_files(tx: Connection, found: _Found) -> _Found:
             if ending is None or (each.url.host, each.crawl_id, ending) not in refused:
                 kept[-1][1].append(each)
             else:
-                known, batch = finder.worker.known, finder.batch
+                known, batch = finder.worker.caches.known, finder.batch
                 suppress_ending(known, batch, each.crawl_id, each.url, ending, found_on=each.found_on)
     return kept
 
@@ -137,7 +137,7 @@ def _without_standing(tx: Connection, found: _Found) -> tuple[_Found, list[Candi
         return found, []
     there = urls.stand(tx, sorted(set(places.values())))
     standing = [each for _, candidates in found for each in candidates if places.get(id(each)) in there]
-    evicted = found[0][0].worker.known.evicted
+    evicted = found[0][0].worker.caches.known.evicted
     if evicted is not None:
         evicted.confirmed += len(standing)
         evicted.refuted += len(places) - len(standing)
@@ -149,20 +149,20 @@ def _without_standing(tx: Connection, found: _Found) -> tuple[_Found, list[Candi
 
 def _known_host(finder: Finder, url: Url) -> int | None:
     """The id of its host, if the process knows it."""
-    return finder.host_id if url.host == finder.host else finder.worker.host_ids.get(url.host)
+    return finder.host_id if url.host == finder.host else finder.worker.caches.host_ids.get(url.host)
 
 
 def committed(finders: Sequence[Finder], entered: Entered, batches: Sequence[Batch]) -> None:
     """After the commit: what is there is known, refusals too, and other hosts with a new URL are woken."""
     worker = finders[0].worker
     for name, host_id in entered.hosts.items():
-        worker.host_ids.put(name, host_id)
+        worker.caches.host_ids.put(name, host_id)
     for each in entered.candidates:
         # A refused form tells nothing of the URL's others: one that is allowed would be queued.
-        worker.known.add(each.crawl_id, each.url.form if each.state is UrlState.REFUSED else each.url.key)
+        worker.caches.known.add(each.crawl_id, each.url.form if each.state is UrlState.REFUSED else each.url.key)
     for batch in batches:
         for crawl_id, key, _ in batch.found.suppressions:
-            worker.known.add(crawl_id, refusal_key(key))
+            worker.caches.known.add(crawl_id, refusal_key(key))
     visited = {finder.host_id for finder in finders}
     others = {host_id: n for host_id, n in entered.queued.items() if host_id not in visited}
     if others:
@@ -254,7 +254,7 @@ def _host_ids(tx: Connection, finders: Sequence[Finder], names: set[str]) -> tup
     worker = finders[0].worker
     ids = {finder.host: finder.host_id for finder in finders}
     for name in names - ids.keys():
-        known = worker.host_ids.get(name)
+        known = worker.caches.host_ids.get(name)
         if known is not None:
             ids[name] = known
     made = hosts.ensure(

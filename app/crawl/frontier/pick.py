@@ -73,7 +73,7 @@ def _batch_size(worker: Worker, turn: Turn) -> int:
     settings, delay_s = worker.settings, turn.pace.delay_s
     if turn.pace.isolate > 0 or turn.is_probing(worker):
         return 1
-    if delay_s > settings.linger_s and worker.parking is None:
+    if delay_s > settings.linger_s and worker.stays.parking is None:
         return 1
     return most_in_hand(settings, delay_s)
 
@@ -111,7 +111,7 @@ def load_worth(finder: Finder, tx: Connection, crawl_id: int, *, refuses: bool, 
 def unreserve(worker: Worker, picked: Picked, now: float, tx: Connection) -> None:
     """Return pages that the visit did not use: to the crawl, or after the commit to the process (`return_grants`)."""
     for crawl_id, left in sorted(picked.granted.items()):
-        if left and not worker.grants.is_open(crawl_id, now):
+        if left and not worker.caches.grants.is_open(crawl_id, now):
             crawls.reserve(tx, crawl_id=crawl_id, n=-left)
             picked.granted[crawl_id] = 0
 
@@ -120,7 +120,7 @@ def return_grants(worker: Worker, picked: Picked, now: float) -> None:
     """After the commit that returned the host: what the visit had left may be another's of this process."""
     for crawl_id, left in picked.granted.items():
         if left > 0:
-            worker.grants.put(crawl_id, left, now)
+            worker.caches.grants.put(crawl_id, left, now)
     picked.granted.clear()
 
 
@@ -130,15 +130,15 @@ def serve(finder: Finder, tx: Connection, crawl_id: int, revision: int) -> None:
     In a new round any URL may be new.
     """
     worker, picked = finder.worker, finder.picked
-    cached = worker.crawls.get(crawl_id)
+    cached = worker.caches.crawls.get(crawl_id)
     if cached is None or cached.revision != revision:
         crawl = crawls.by_id(tx, crawl_id)
         if cached is not None and cached.crawl.round != crawl.round:
-            worker.known.forget_all()
+            worker.caches.known.forget_all()
         cached = Served(revision, crawl, make_scope(crawl))
         worker.hooks.crawl_read(worker=worker, crawl=crawl)
         worker.canon.drop(parameters.of_hosts(tx))
-        worker.crawls.put(crawl_id, cached)
+        worker.caches.crawls.put(crawl_id, cached)
     picked.crawls[crawl_id], picked.scopes[crawl_id] = cached.crawl, cached.scope
 
 
@@ -195,7 +195,7 @@ def _chosen(worker: Worker, found: list[Due], size: int) -> dict[int, list[Due]]
 
 def _reserve(worker: Worker, lease: Lease, picked: Picked, tx: Connection, crawl_id: int, wanted: int) -> int:
     """How many of the wanted pages the crawl's budget still has room for, counting what this visit holds already."""
-    held, grants, now = picked.granted.get(crawl_id, 0), worker.grants, lease.now()
+    held, grants, now = picked.granted.get(crawl_id, 0), worker.caches.grants, lease.now()
     if wanted > held:
         held += grants.take(crawl_id, wanted - held, now)
     if wanted > held or (wanted < held and not grants.is_open(crawl_id, now)):

@@ -162,7 +162,7 @@ def _redirect(visit: Visit, attempt: Attempt) -> VisitEnding | None:
         return None
     if due.hops >= HOPS:
         admit.suppress(
-            visit.worker.known,
+            visit.worker.caches.known,
             visit.batch,
             due.crawl_id,
             target,

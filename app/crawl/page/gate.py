@@ -53,7 +53,7 @@ def check(visit: Visit, due: Due) -> Url | Shut:
         end = Conclusion(UrlEvent.EXHAUSTED, cause=Cause.OUT_OF_SCOPE, detail=refusal)
         conclude(visit.batch, visit.picked, due, end)
         return Shut.DONE
-    if _ends_like_a_file(visit.worker.known, visit.batch, visit.picked, due, url):
+    if _ends_like_a_file(visit.worker.caches.known, visit.batch, visit.picked, due, url):
         return Shut.DONE
     match obtain.of(visit, url.origin, authorised=may_authenticate(scope, url)):
         case Robots() as rules:
@@ -90,7 +90,7 @@ def _by_rules(visit: Visit, due: Due, url: Url, rules: Robots) -> Url | Shut:
     decision = rules.judge(url, MAX_STEPS if file.too_costly < COSTLY_MOST else MAX_STEPS // 4)
     file.too_costly += decision.is_too_costly
     if not decision.allowed:
-        visit.worker.known.forget(due.crawl_id, due.key)  # another form of it may be allowed
+        visit.worker.caches.known.forget(due.crawl_id, due.key)  # another form of it may be allowed
         cause, line = Cause.ROBOTS, f"line {decision.line}: {decision.rule}"
         if decision.is_too_costly:
             cause, line = Cause.TOO_COSTLY, f"group {decision.group} of {url.origin}/robots.txt"

@@ -76,7 +76,7 @@ def discover(worker: Worker, origins: HostOrigins, picked: Picked, batch: Batch,
     batch.found.admissions += [
         in_front(due.crawl_id, url, RequestKind.SITEMAP, found_on=found_on)
         for url in found
-        if not isinstance(url, Refusal) and not worker.known.has(due.crawl_id, url.key)
+        if not isinstance(url, Refusal) and not worker.caches.known.has(due.crawl_id, url.key)
     ]
 
 
@@ -184,7 +184,7 @@ def _admit(visit: Visit, due: Due, known: Known, base: Url, chunk: list[Entry | 
 
 def _children(worker: Worker, batch: Batch, picked: Picked, due: Due, base: Url, found: list[Child]) -> list[Candidate]:
     """The sitemaps that an index names, on its host or another of the crawl's hosts; a refused one leaves a row."""
-    known, scope = worker.known, picked.scopes[due.crawl_id]
+    known, scope = worker.caches.known, picked.scopes[due.crawl_id]
     admitted = []
     for each in found:
         url = worker.canon.join(base.text, each.loc)
@@ -205,7 +205,7 @@ def _write(
 ) -> None:
     """Write a chunk, of which Postgres takes nearly all the time, and take a seat again after the commit."""
     sent = visit.now()
-    with visit.worker.seats.left(), db.transaction(visit.worker.engine) as tx:
+    with visit.worker.stays.seats.left(), db.transaction(visit.worker.engine) as tx:
         if not hosts.extend(tx, host_id=visit.host_id, token=visit.lease.token, lease_s=visit.worker.settings.lease_s):
             raise LeaseLost(visit.lease.host)
         admitted = enter.admit(tx, [(visit, candidates)])
@@ -220,7 +220,7 @@ def _write(
 
 
 def _note(worker: Worker, lease: Lease, due: Due, reading: SitemapReading | Listing) -> Known:
-    with worker.seats.left(), db.transaction(worker.engine) as tx:
+    with worker.stays.seats.left(), db.transaction(worker.engine) as tx:
         if hosts.lock_leased(tx, host_id=lease.host_id, token=lease.token) is None:
             raise LeaseLost(lease.host)
         read = ReadSitemap(

@@ -77,7 +77,7 @@ def together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]:
     for visit in visits:
         read.detect_languages(visit.batch)
     worker.hooks.before_settle(visits=visits)
-    worker.grants.top_up(worker.engine, worker.monotonic(), worker.settings.lease_s)
+    worker.caches.grants.top_up(worker.engine, worker.monotonic(), worker.settings.lease_s)
     for visit in visits:
         for crawl_id, folder in visit.batch.found.taken_in:
             db.repeat(partial(_take_in, worker, visit.lease, crawl_id, folder))

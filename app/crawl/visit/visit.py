@@ -186,10 +186,10 @@ def take_up(worker: Worker, host_id: int, token: UUID, *, picks: bool = True) ->
             return None
         received = worker.monotonic()
         visit = _taken_up(worker, host_id, token, taken, sent, received)
-        worker.clock_tie.moments(taken.now, sent=sent, received=received)
-        if worker.clock_tie.is_unsure():  # the wait for its delay may have seemed over
+        worker.starts.clock_tie.moments(taken.now, sent=sent, received=received)
+        if worker.starts.clock_tie.is_unsure():  # the wait for its delay may have seemed over
             visit.turn.ready_at = max(visit.turn.ready_at, received + visit.pace.delay_s)
-        worker.known.renew(visit.lease.anchor)
+        worker.caches.known.renew(visit.lease.anchor)
         worker.forget_if_restored(taken.lineage)
         caps.recount_sometimes(worker, visit.lease, visit.picked, tx)
         obtain.load(worker, visit.lease, visit.origins, tx)
@@ -203,7 +203,7 @@ def take_up(worker: Worker, host_id: int, token: UUID, *, picks: bool = True) ->
 def _taken_up(worker: Worker, host_id: int, token: UUID, taken: TakenHost, sent: float, received: float) -> Visit:
     """A visit as it begins.   sent, received: monotonic seconds of the take-up"""
     taken.pace.isolate = min(taken.pace.isolate, isolation.longest(worker.settings, taken.pace.delay_s))
-    worker.leases[host_id] = lease = Lease(
+    worker.stays.leases[host_id] = lease = Lease(
         host_id=host_id,
         host=taken.name,
         visit_id=taken.visit_id,
@@ -213,7 +213,7 @@ def _taken_up(worker: Worker, host_id: int, token: UUID, taken: TakenHost, sent:
         lineage=taken.lineage,
         ends=sent + worker.settings.lease_s,
         monotonic=worker.monotonic,
-        steps=worker.clock_tie.steps(),
+        steps=worker.starts.clock_tie.steps(),
     )
     return Visit(
         worker=worker,

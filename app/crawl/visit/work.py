@@ -32,13 +32,13 @@ def work(visit: Visit) -> VisitEnding:
     """
     if not _is_slow(visit.pace):
         return _work(visit)
-    if not visit.worker.slow_slots.acquire(blocking=False):
+    if not visit.worker.stays.slow_slots.acquire(blocking=False):
         visit.rest.prolong(visit.now() + SLOW_REST_S, Rest(RestReason.SLOW_SHARE))
         return VisitEnding.RESTS
     try:
         return _work(visit)
     finally:
-        visit.worker.slow_slots.release()
+        visit.worker.stays.slow_slots.release()
 
 
 def _work(visit: Visit) -> VisitEnding:
@@ -96,7 +96,7 @@ def _wait(visit: Visit, *, is_postponed: bool) -> VisitEnding | None:
 
 
 def park(visit: Visit) -> VisitEnding:
-    parking = visit.worker.parking
+    parking = visit.worker.stays.parking
     if len(visit.picked.joined) > PARKED_JOINS:
         visit.picked.joined.clear()
     if parking is None:
@@ -117,7 +117,7 @@ def gather(visit: Visit) -> bool:
 
     A visit whose host is to rest is not gathered: its rest is written at once.
     """
-    gatherer, now = visit.worker.gatherer, visit.now()
+    gatherer, now = visit.worker.stays.gatherer, visit.now()
     if gatherer is None or visit.rest.until is not None or not settle.may_join(visit):
         return False
     if _soonest_s(visit) < SOONEST_S or visit.lease.ends - now < 2 * LEASE_MARGIN_S:
@@ -149,7 +149,7 @@ def _may_park(visit: Visit) -> bool:
     - Not for long after a settle, so that it notices a pause and its URLs are still wanted. While it waits longer, for
       a promised start, it is settled in between.
     """
-    parking = visit.worker.parking
+    parking = visit.worker.stays.parking
     if parking is None or not parking.has_room or visit.pace.isolate > 0 or visit.rest.until is not None:
         return False
     settings = visit.worker.settings

@@ -125,7 +125,7 @@ def store(visits: Sequence[Visit]) -> None:
         _store(archive, visit)
     rows = [row for visit in visits for row in visit.batch.rows(CAPTURES)]
     if rows:
-        with visits[0].worker.seats.left():
+        with visits[0].worker.stays.seats.left():
             archive.sync(rows)
 
 

@@ -82,7 +82,7 @@ class PageRequests:
         if isinstance(url, Refused):
             return url
         now = self.visit.now()
-        is_shared = url.origin not in self.visit.worker.credentialed
+        is_shared = url.origin not in self.visit.worker.rules.credentialed
         stored = self.cache.get(url.text, asked.resource, now) if is_shared and asked.method != "POST" else None
         if stored is not None:
             with self._lock:

@@ -149,7 +149,7 @@ class RenderTurns:
             ask = PageRequests(
                 visit=visit, due=due, cache=self.cache, until=until, entitled=entitled, unwanted=unwanted
             )
-            guarded = frozenset(map(str, visit.worker.credentialed))
+            guarded = frozenset(map(str, visit.worker.rules.credentialed))
             response = PlainResponse(
                 url=url.text, status=taken.status, headers=taken.headers, body=plain, guarded=guarded
             )

@@ -47,8 +47,9 @@ class Shelf(DelayQueue[Visit]):
 def shelved(make: Make, *, most: int = 10, **settings: Any) -> tuple[Worker, Shelf]:
     """The worker's waits take no time, but for those of a budget, which Postgres counts."""
     shelf = Shelf(most)
-    worker = replace(make(default_delay_s=DELAY_S, linger_s=0.05, **settings), parking=shelf)
-    return worker if worker.shared.any else ahead(worker), shelf
+    worker = make(default_delay_s=DELAY_S, linger_s=0.05, **settings)
+    worker = replace(worker, stays=replace(worker.stays, parking=shelf))
+    return worker if worker.starts.shared.any else ahead(worker), shelf
 
 
 def site_of(web: Web, pages: int) -> Site:
