@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.crawl.request import slots
-from app.crawl.robots import ask
+from app.crawl.robots import ask, reopen
 from app.crawl.robots.ask import RobotsAnswer
 from app.crawl.state.batch import Batch
 from app.crawl.state.lease import Lease
@@ -28,17 +28,15 @@ from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.errors import is_ours
-from app.model import Cause, Origin, Refusal, Url
+from app.model import Origin, Url
 from app.policy import robots
-from app.policy.robots import Availability, InForce, Robots, RobotsVerdict, Work
-from app.policy.url import Canon
-from app.store import db, urls
+from app.policy.robots import Availability, InForce, Robots
+from app.store import db
 from app.store import robots as robots_store
 from app.store.robots import Fetched
 
 # On a host with a delay of hours a copy must stay fresh beyond the next page, or no page would ever be fetched.
 FRESH_DELAYS = 2.5
-REOPEN_PAGE = 1_000
 _log = structlog.get_logger()
 
 
@@ -227,34 +225,4 @@ def _write_robots(visit: Visit, tx: Connection) -> None:
     robots_store.store_tdmrep(tx, host_id=visit.host_id, asked=batch.robots.tdmrep)
     for origin in batch.robots.doubted:
         robots_store.doubt(tx, host_id=visit.host_id, origin=origin, recheck_s=visit.worker.settings.robots_recheck_s)
-    for origin in batch.robots.renewed:
-        picked = visit.picked
-        picked.unfetched += _reopen(visit.worker.canon, visit.host_id, origin, visit.origins.robots[origin].rules, tx)
-
-
-def _reopen(canon: Canon, host_id: int, origin: Origin, rules: Robots | None, tx: Connection) -> int:
-    """Queue again what an origin's new robots.txt allows, and an earlier one refused (promise R6). Returns how many.
-
-    The transaction has a budget of work. URLs past it are left to their gates, but for those that were too costly.
-    """
-    if rules is None:
-        return 0
-    after, reopened, work = (0, b""), 0, Work()
-    while rows := urls.refused_of_host(tx, host_id=host_id, after=after, n=REOPEN_PAGE):
-        after = rows[-1][0], rows[-1][1]
-        parsed = [(row[0], row[1], canon.of_row(row[2], row[1], row[3]), row[4]) for row in rows]
-        reopened += urls.reopen(
-            tx,
-            host_id=host_id,
-            rows=[
-                {"crawl_id": crawl_id, "key": key}
-                for crawl_id, key, url, cause in parsed
-                if not isinstance(url, Refusal) and url.origin == origin and _reopens(rules.verdict(url, work), cause)
-            ],
-        )
-    return reopened
-
-
-def _reopens(verdict: RobotsVerdict, cause: str) -> bool:
-    """Whether a refused URL is queued again."""
-    return verdict is RobotsVerdict.ALLOWED or (verdict is RobotsVerdict.TOO_COSTLY and cause != Cause.TOO_COSTLY)
+    reopen.of_batch(visit, tx)
