@@ -51,11 +51,11 @@ class Served(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caches:
-    """What a process remembers of rows: dropping it costs time.
+    """A process's memory of rows: dropping it costs time.
 
-    grants     pages of crawls with a budget that it has drawn
+    grants      pages of crawls with a budget that it has drawn
     full_hosts  hosts at their cap
-    lineages   the database that the rows are of
+    lineages    the database that the rows are of
     """
 
     known: KnownKeys = field(default_factory=KnownKeys)

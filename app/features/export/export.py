@@ -8,15 +8,14 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from app import plugins
-from app.admin.export import columns, formats, markdown, progress, target
-from app.admin.export.bodies import Bodies
-from app.admin.export.formats import ExportFormat, Write
-from app.admin.export.plan import ExportPlan, ExportWish, plan
-from app.admin.export.progress import ExportState
-from app.admin.export.rows import ExportRows, Row
-from app.admin.export.target import ExportPlace
 from app.config import Settings
-from app.store import export
+from app.features.export import columns, formats, markdown, progress, target
+from app.features.export.bodies import Bodies
+from app.features.export.formats import ExportFormat, Write
+from app.features.export.plan import ExportPlan, ExportWish, plan
+from app.features.export.progress import ExportState
+from app.features.export.rows import ExportRows, Row, first
+from app.features.export.target import ExportPlace
 
 Tell = Callable[[int], None]
 
@@ -83,7 +82,7 @@ def _fresh(found: ExportPlan) -> ExportState:
         wish=found.signature,
         next_since=found.next_since,
         since=since.isoformat() if since else None,
-        after=export.first(found.kind),
+        after=first(found.kind),
     )
 
 

@@ -7,15 +7,15 @@ from typing import Any, Final
 
 from sqlalchemy import Engine
 
-from app.admin import crawls
-from app.admin.export import bodies, columns, fields, filters, formats, markdown
-from app.admin.export.columns import ExportColumn, ExportKind
-from app.admin.export.fields import ItemFields
-from app.admin.export.formats import ExportFormat
 from app.errors import InputError, Unwritable
+from app.features.export import bodies, columns, fields, filters, formats, markdown
+from app.features.export.columns import ExportColumn, ExportKind
+from app.features.export.fields import ItemFields
+from app.features.export.formats import ExportFormat
+from app.features.export.rows import fits
 from app.features.links import rows as links
 from app.policy.moment import is_ago, moment
-from app.store import db, export, server
+from app.store import crawls, db, server
 from app.store.crawls import Crawl
 
 PART_ROWS: Final = 250_000
@@ -32,7 +32,7 @@ class ExportWish:
     form       jsonl, csv, parquet or markdown; None: as the ending of `to` says, else jsonl
     to         a file, a folder, or s3://bucket/prefix/
     columns    names; one with a + is added to the usual ones; none: the usual ones
-    where      filters, as `app.admin.export.filters` reads them
+    where      filters, as `app.features.export.filters` reads them
     since      rows from then on: pages by when they were fetched last; a text is read by `app.policy.moment`
     part_rows  rows of a part, in a folder
     spreadsheet  CSV gets a ' before cells that a spreadsheet would run as a formula
@@ -82,7 +82,8 @@ def plan(engine: Engine, wish: ExportWish, of_plugins: Sequence[ExportColumn] = 
     """Check a wish. Raises InputError.   of_plugins: further columns of pages"""
     kind, form = _kind_and_form(wish)
     given = filters.parse(kind, wish.where)
-    crawl = crawls.find(engine, wish.crawl)
+    with db.transaction(engine) as tx:
+        crawl = crawls.named(tx, wish.crawl)
     flat = None
     if kind is ExportKind.ITEMS:
         with db.transaction(engine) as tx:
@@ -180,7 +181,7 @@ def _try_patterns(engine: Engine, given: Mapping[str, list[Any] | None]) -> None
         for pattern in patterns or () if name.endswith("_like") else ():
             try:
                 with db.transaction(engine) as tx:
-                    export.fits(tx, pattern)
+                    fits(tx, pattern)
             except Unwritable as error:
                 shown = f"--where {name.removesuffix('_like')}~{pattern}"
                 raise InputError(shown, f"is not a regular expression of Postgres ({error})") from None

@@ -13,7 +13,7 @@ import pytest
 
 from app.errors import InputError
 from app.store import item_views
-from tests.admin.export.conftest import Planted
+from tests.features.export.conftest import Planted
 from tests.store.rows import sql
 
 PAGES = 450  # of links: more than two batches

@@ -16,10 +16,10 @@ from arro3.io import read_parquet
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.admin.export import formats, markdown
-from app.admin.export.columns import ColumnType, ExportColumn
-from app.admin.export.formats import ExportFormat
-from app.admin.export.rows import Row
+from app.features.export import formats, markdown
+from app.features.export.columns import ColumnType, ExportColumn
+from app.features.export.formats import ExportFormat
+from app.features.export.rows import Row
 
 AT = datetime(2026, 11, 23, 15, 30, 1, 234567, tzinfo=UTC)
 COLUMNS = [

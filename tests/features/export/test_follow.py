@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from app.admin import crawls
-from app.admin.export.follow import PageFollower, check, following
 from app.errors import InputError
-from tests.admin.export.conftest import HOSTS, PAGES, Planted
+from app.features.export.follow import PageFollower, check, following
+from tests.features.export.conftest import HOSTS, PAGES, Planted
 from tests.store.rows import sql
 
 

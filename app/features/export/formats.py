@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from app.admin.export.columns import ExportColumn
-from app.admin.export.rows import Row
 from app.errors import InputError
+from app.features.export.columns import ExportColumn
+from app.features.export.rows import Row
 from app.words import inert
 
 CRLF: Final = "\r\n"
@@ -56,7 +56,7 @@ def writer(form: ExportFormat, *, spreadsheet: bool = False) -> Write:
         case ExportFormat.CSV:
             return partial(write_csv, spreadsheet=spreadsheet)
         case _:
-            from app.admin.export.parquet import make_write
+            from app.features.export.parquet import make_write
 
             return make_write()
 

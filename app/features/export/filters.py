@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from app.admin.export.columns import ExportKind
 from app.errors import InputError
+from app.features.export.columns import ExportKind
 from app.model import Outcome, RequestKind
 from app.policy import media_type
 

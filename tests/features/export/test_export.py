@@ -12,7 +12,7 @@ import pytest
 from app.errors import InputError
 from app.store import db, pages
 from app.store.pages import Revision
-from tests.admin.export.conftest import HOSTS, PAGES, Planted
+from tests.features.export.conftest import HOSTS, PAGES, Planted
 from tests.store.rows import one, sql
 
 ALL = HOSTS * PAGES

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from app.admin.export.columns import COLUMNS, ExportKind, choose, kind_of, with_all
-from app.admin.export.filters import FILTERS, parse
-from app.admin.export.formats import format_of
-from app.admin.export.target import opened
 from app.errors import InputError
+from app.features.export.columns import COLUMNS, ExportKind, choose, kind_of, with_all
+from app.features.export.filters import FILTERS, parse
+from app.features.export.formats import format_of
+from app.features.export.target import opened
 
 PAGES, FETCHES = ExportKind.PAGES, ExportKind.FETCHES
 USUAL = [column.name for column in COLUMNS[PAGES] if not column.asked]

@@ -9,8 +9,8 @@ import pytest
 from obstore.store import S3Store
 
 from app.errors import InputError, ServiceError
-from tests.admin.export.conftest import HOSTS, PAGES, Planted
 from tests.archive.store import BUCKET, ObjectStore, running
+from tests.features.export.conftest import HOSTS, PAGES, Planted
 
 ALL = HOSTS * PAGES
 

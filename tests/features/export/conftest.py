@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from app.admin.export.export import Exported, Tell, export_rows
-from app.admin.export.plan import ExportWish
 from app.config import Settings
+from app.features.export.export import Exported, Tell, export_rows
+from app.features.export.plan import ExportWish
 from tests.crawl.loop import make_settings
 from tests.store.rows import clean, make_crawl, make_host, sql
 

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from app.admin.export.columns import COLUMNS, ColumnType, ExportColumn, ExportKind
+from app.features.export.columns import COLUMNS, ColumnType, ExportColumn, ExportKind
+from app.features.export.rows import ExportBatch
 from app.store import item_views, items
-from app.store.export import ExportBatch
 
 ITEM: Final = "item"
 TYPES: Final = {

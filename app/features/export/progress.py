@@ -4,8 +4,8 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from app.admin.export.target import ExportPlace, put
 from app.errors import InputError
+from app.features.export.target import ExportPlace, put
 
 NAME: Final = "export.json"
 

@@ -15,15 +15,15 @@ from typing import Any, BinaryIO, Final
 import orjson
 from sqlalchemy import Engine
 
-from app.admin.export import bodies, columns, filters, formats, markdown, plan, progress, target
-from app.admin.export.bodies import Bodies
-from app.admin.export.columns import ExportColumn, ExportKind
-from app.admin.export.progress import ExportState
-from app.admin.export.rows import ExportRows
-from app.admin.export.target import ExportPlace
 from app.config import Settings
 from app.errors import InputError
-from app.store import db, export, server
+from app.features.export import bodies, columns, filters, formats, markdown, plan, progress, target
+from app.features.export.bodies import Bodies
+from app.features.export.columns import ExportColumn, ExportKind
+from app.features.export.progress import ExportState
+from app.features.export.rows import ExportRows, first
+from app.features.export.target import ExportPlace
+from app.store import db, server
 from app.store.crawls import Crawl
 
 LOOK_BACK: Final = timedelta(seconds=60)
@@ -78,7 +78,7 @@ class PageFollower:
             crawl_id=self.crawl.id,
             columns=chosen,
             where=where,
-            after=export.first(ExportKind.PAGES),
+            after=first(ExportKind.PAGES),
             furnish=made.furnish if made.wanted else None,
             is_wanted=lambda page: self.written.get(page["url"]) != page["fetched_at"],
         )
@@ -118,7 +118,7 @@ def following(engine: Engine, settings: Settings, crawl: Crawl, to: str) -> Iter
     with target.opened(to, endings=(JSONL,)) as (place, name), ExitStack() as stack:
         since, written, file = None, dict[str, datetime](), None
         wish = {"what": "pages as they come", "crawl": [crawl.id, crawl.name]}
-        state = ExportState(wish=wish, next_since="", after=export.first(ExportKind.PAGES))
+        state = ExportState(wish=wish, next_since="", after=first(ExportKind.PAGES))
         if name is None:
             state = progress.recall(place, wish) or state
             since = datetime.fromisoformat(state.next_since) if state.next_since else None

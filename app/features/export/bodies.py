@@ -8,17 +8,17 @@ from typing import Any, Final
 
 from sqlalchemy import Engine
 
-from app.admin.export.columns import ExportColumn
 from app.config import Settings
 from app.errors import ArchiveMissing, InputError
 from app.extras import to_install
 from app.features.archive.read import Archive
+from app.features.export.columns import ExportColumn
+from app.features.export.rows import ExportBatch, latest_captures
 from app.model import Archived, Capture
 from app.parse import charset
 from app.parse.html.html import full_text
-from app.store import db, export
+from app.store import db
 from app.store.crawls import Crawl
-from app.store.export import ExportBatch
 
 HTML: Final = "html"
 PLAIN_HTML: Final = "plain_html"
@@ -61,7 +61,7 @@ class Bodies:
         """The wanted columns of a batch of pages; None for a page without a body."""
         with db.transaction(self._engine) as tx:
             places = [(row[0], row[1]) for row in batch.rows]
-            captures = export.latest_captures(tx, crawl_id=self._crawl_id, pages=places)
+            captures = latest_captures(tx, crawl_id=self._crawl_id, pages=places)
         made: dict[str, list[Any]] = {name: [] for name in self.wanted}
         for place in places:
             found = self._read(captures.get(place))

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from app.admin.export.columns import ColumnType, ExportColumn
-from app.admin.export.rows import Row
 from app.errors import InputError
 from app.extras import to_install
+from app.features.export.columns import ColumnType, ExportColumn
+from app.features.export.rows import Row
 
 if TYPE_CHECKING:
     from arro3.core import Array, DataType
