@@ -18,9 +18,9 @@ from app.features.focus.on_host import focus_of
 from app.features.render import at_host, elsewhere
 from app.features.render.cache import SharedCache
 from app.features.render.fields import Asking, asking
-from app.features.render.trackers import is_tracker
 from app.model import Origin, Refusal, Url
 from app.model.render import RenderRefusal
+from app.policy.host import registrable_domain
 from app.policy.scope import judge
 from app.policy.url import Canon
 from app.store.url_rows import Due
@@ -30,6 +30,16 @@ POST_BYTES_MOST: Final = 16 * 1024
 POSTS_MOST: Final = 10  # of one page
 HOSTS_MOST: Final = 10  # besides its own, for one page: each is a row, a robots.txt and a lease
 TOO_MANY: Final = Refused(RenderRefusal.REQUESTS)
+# Sites whose scripts count readers and bring no text: their requests are refused. Easy to extend.
+_ROWS: Final = """
+google-analytics.com googletagmanager.com googletagservices.com googlesyndication.com googleadservices.com
+doubleclick.net adservice.google.com facebook.net hotjar.com hotjar.io mixpanel.com segment.com segment.io
+amplitude.com matomo.cloud plausible.io clarity.ms fullstory.com mouseflow.com newrelic.com nr-data.net
+sentry.io sentry-cdn.com bugsnag.com optimizely.com quantserve.com scorecardresearch.com chartbeat.com
+criteo.com criteo.net taboola.com outbrain.com adnxs.com amazon-adsystem.com yandex-team.ru mc.yandex.ru
+onetrust.com cookielaw.org cookiebot.com intercom.io intercomcdn.com drift.com hs-analytics.net hs-scripts.com
+"""
+_TRACKERS: Final = frozenset(_ROWS.split())
 
 
 class HostsAsked:
@@ -179,3 +189,8 @@ def as_asked(canon: Canon, text: str) -> Url | Refusal:
     if isinstance(url, Refusal) or url.linked is None:
         return url
     return url._replace(text=f"{url.origin}{url.linked}", target=url.linked, linked=None)
+
+
+def is_tracker(host: str) -> bool:
+    """Whether a host is one of theirs, or of a domain of theirs."""
+    return host in _TRACKERS or registrable_domain(host) in _TRACKERS
