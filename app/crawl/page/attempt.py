@@ -1,9 +1,8 @@
 """One URL on its way through a visit, and the row that says what became of it."""
 
 from dataclasses import dataclass, field
-from typing import BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from app.crawl.page.preferences import Wishes
 from app.crawl.state.batch import Batch, ReadDocument
 from app.crawl.state.picked import Picked
 from app.model import Cause, Header, Outcome, Reply, Request, RequestKind, Url
@@ -13,6 +12,9 @@ from app.policy.lifecycle import UrlEvent, UrlState, url_after
 from app.policy.outcome import TRANSIENT
 from app.store.fetches import Fetch
 from app.store.url_rows import Due, Result
+
+if TYPE_CHECKING:
+    from app.crawl.page.preferences import Wishes
 
 _SPENT = {UrlEvent.FAILED, UrlEvent.EXHAUSTED}
 _KEPT = {*_SPENT, UrlEvent.REQUEUED}
@@ -105,7 +107,7 @@ class Conclusion(NamedTuple):
     alias_of: str | None = None
     sends: str | None = None
     whole: bool = False
-    wishes: Wishes | None = None
+    wishes: "Wishes | None" = None
 
 
 def conclude(batch: Batch, picked: Picked, due: Due, end: Conclusion) -> None:

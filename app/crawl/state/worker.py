@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from sqlalchemy import Engine
@@ -36,9 +36,11 @@ from app.runtime.delay_queue import DelayQueue
 from app.runtime.group_commit import GroupCommit
 from app.runtime.lru import Lru
 from app.runtime.memory_gate import MemoryGate
-from app.runtime.reader_pool import Readers
 from app.runtime.seats import Seats
 from app.store.crawls import Crawl
+
+if TYPE_CHECKING:
+    from app.runtime.reader_pool import Readers
 
 
 class Served(NamedTuple):
@@ -108,7 +110,7 @@ class Reading:
     refunds      attempts to refund (app.crawl.page.isolation): host, crawl, key of the URL
     """
 
-    readers: Readers
+    readers: "Readers"
     memory_gate: MemoryGate = field(default_factory=MemoryGate)
     refunds: deque[tuple[int, int, bytes]] = field(default_factory=lambda: deque(maxlen=10_000))
 
