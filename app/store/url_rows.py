@@ -27,7 +27,7 @@ class Wanted(TypedDict):
     out_of_reach: list[str]
 
 
-class CrawlNow(NamedTuple):
+class DueCrawl(NamedTuple):
     """A crawl at the pick of its URL: what changes without its order.   revision: of the order, of which a visit has a
     copy
     """
@@ -46,7 +46,7 @@ class InARow(NamedTuple):
     parse: int
 
 
-class Known(NamedTuple):
+class DueDocument(NamedTuple):
     """A URL's document as it was fetched last.
 
     reader  version of what found the text that text_sha256 is of; None, 0: of a release that noted none
@@ -70,9 +70,9 @@ class Rhythm(NamedTuple):
 class Due(NamedTuple):
     """A queued URL as a visit picks it, with results of its last fetch."""
 
-    crawl: CrawlNow
+    crawl: DueCrawl
     failures: InARow
-    known: Known
+    known: DueDocument
     rhythm: Rhythm
     host_id: int
     crawl_id: int
@@ -99,16 +99,21 @@ class Due(NamedTuple):
     score_parts: int | None
 
 
-_crawl_of = attrgetter(*CrawlNow._fields)
+_crawl_of = attrgetter(*DueCrawl._fields)
 _failures_of = attrgetter(*(f"{name}_failures" for name in InARow._fields))
-_known_of = attrgetter(*Known._fields)
+_known_of = attrgetter(*DueDocument._fields)
 _rhythm_of = attrgetter(*Rhythm._fields)
 _rest_of = attrgetter(*Due._fields[4:])
 
 
 def due_of(row: Any) -> Due:
     """A URL that was picked, from the row of a query."""
-    parts = CrawlNow(*_crawl_of(row)), InARow(*_failures_of(row)), Known(*_known_of(row)), Rhythm(*_rhythm_of(row))
+    parts = (
+        DueCrawl(*_crawl_of(row)),
+        InARow(*_failures_of(row)),
+        DueDocument(*_known_of(row)),
+        Rhythm(*_rhythm_of(row)),
+    )
     return Due(*parts, *_rest_of(row))
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from app.admin.audit import audit
 from app.crawl.page import later
 from app.crawl.state.visit import Visit
-from app.crawl.visit import work as at_work
+from app.crawl.visit import visit as at_work
 from app.crawl.visit.visit import go_on, settle_together
 from app.model import Budgets, VisitEnding
 from app.runtime.delay_queue import DelayQueue

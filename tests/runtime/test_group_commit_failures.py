@@ -12,7 +12,7 @@ from app.beat import claim
 from app.crawl.frontier import admit
 from app.crawl.state.visit import Visit
 from app.crawl.visit import settle
-from app.crawl.visit import work as at_work
+from app.crawl.visit import visit as at_work
 from app.crawl.visit.visit import settle_alone, take_up
 from app.errors import ServiceError, Unwritable
 from app.model import Budgets, Refusal, RequestKind, Url, VisitEnding

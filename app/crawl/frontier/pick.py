@@ -20,7 +20,7 @@ from app.crawl.state.origins import HostOrigins
 from app.crawl.state.picked import Picked
 from app.crawl.state.turn import Turn
 from app.crawl.state.visit import Visit
-from app.crawl.state.worker import Served, Worker
+from app.crawl.state.worker import ServedCrawl, Worker
 from app.crawl.state.worth import PLAIN
 from app.model import RequestKind
 from app.policy import lane, scope
@@ -135,7 +135,7 @@ def serve(finder: Finder, tx: Connection, crawl_id: int, revision: int) -> None:
         crawl = crawls.by_id(tx, crawl_id)
         if cached is not None and cached.crawl.round != crawl.round:
             worker.caches.known.forget_all()
-        cached = Served(revision, crawl, make_scope(crawl))
+        cached = ServedCrawl(revision, crawl, make_scope(crawl))
         worker.hooks.crawl_read(worker=worker, crawl=crawl)
         worker.canon.drop(parameters.of_hosts(tx))
         worker.caches.crawls.put(crawl_id, cached)

@@ -31,7 +31,7 @@ from app.store import db
 
 if TYPE_CHECKING:
     from app.net.signature import Signer
-from app.crawl.state.worker import Caches, HostRules, Reading, Starts, Stays, Worker
+from app.crawl.state.worker import Caches, HostRules, ReadingRoom, Starts, Stays, Worker
 
 _log = structlog.get_logger()
 REFUSED_NAME_S = 30.0  # at most
@@ -158,7 +158,7 @@ def make_worker(
             shared=SharedBudgets(settings),
             ceiling=Ceiling(settings.requests_per_s_max) if settings.requests_per_s_max else None,
         ),
-        reading=Reading(readers=readers),
+        reading=ReadingRoom(readers=readers),
         stays=Stays(slow_slots=threading.Semaphore(max(settings.concurrency // 2, 1))),
         caches=Caches(known=KnownKeys(settings.bloom_keys), full_hosts=FullHosts(cap=settings.frontier_max_per_host)),
     )

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from app.runtime.reader_pool import Readers
 
 
-class Served(NamedTuple):
+class ServedCrawl(NamedTuple):
     """A crawl that is served, as its row was, and its scope.   revision: that it was read for"""
 
     revision: int
@@ -63,7 +63,7 @@ class Caches:
     known: KnownKeys = field(default_factory=KnownKeys)
     grants: Grants = field(default_factory=Grants)
     host_ids: Lru[str, int] = field(default_factory=lambda: Lru(10_000))
-    crawls: Lru[int, Served] = field(default_factory=lambda: Lru(1_000))
+    crawls: Lru[int, ServedCrawl] = field(default_factory=lambda: Lru(1_000))
     full_hosts: FullHosts = field(default_factory=FullHosts)
     lineages: Lru[datetime, bool] = field(default_factory=lambda: Lru(1))
 
@@ -102,7 +102,7 @@ class HostRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class ReadingRoom:
     """How documents are read.
 
     readers      processes that read documents that may have killed a worker
@@ -152,7 +152,7 @@ class Worker:
     robots: RobotsBook
     rules: HostRules
     starts: Starts
-    reading: Reading
+    reading: ReadingRoom
     where: Callable[[str, str | None, float], Whereabouts] | None = None
     stays: Stays = field(default_factory=Stays)
     caches: Caches = field(default_factory=Caches)

@@ -6,7 +6,7 @@ import pytest
 
 from app.crawl.page import later
 from app.crawl.state.visit import Visit
-from app.crawl.visit import work as at_work
+from app.crawl.visit import visit as at_work
 from app.crawl.visit.visit import settle_alone, settle_together
 from app.errors import ServiceError
 from app.features.archive.keep import ARCHIVE

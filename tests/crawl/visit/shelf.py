@@ -9,8 +9,7 @@ from sqlalchemy import Engine
 from app.beat import claim
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
-from app.crawl.visit.visit import VisitReport, go_on, visit
-from app.crawl.visit.work import LOOKED_AFTER_S, PREPARE_S
+from app.crawl.visit.visit import LOOKED_AFTER_S, PREPARE_S, VisitReport, go_on, visit
 from app.runtime.delay_queue import DelayQueue
 from app.store.host_rows import Offer
 from tests.crawl.ahead import ahead

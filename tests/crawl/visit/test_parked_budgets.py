@@ -10,8 +10,7 @@ from app.admin.audit import audit
 from app.crawl.request.slots import HOLD_AGAIN_S, HOLD_S
 from app.crawl.state.line import Line, Lines
 from app.crawl.state.worker import Worker
-from app.crawl.visit.visit import go_on
-from app.crawl.visit.work import LOOKED_AFTER_S
+from app.crawl.visit.visit import LOOKED_AFTER_S, go_on
 from app.model import VisitEnding
 from app.runtime.delay_queue import DelayQueue
 from app.store import budgets

@@ -7,7 +7,7 @@ import pytest
 from app.admin.audit import audit
 from app.beat import claim
 from app.crawl.state.visit import Visit
-from app.crawl.visit import work as at_work
+from app.crawl.visit import visit as at_work
 from app.crawl.visit.visit import VisitReport, go_on, take_up, visit
 from app.model import Budgets, VisitEnding
 from app.runtime.delay_queue import DelayQueue
