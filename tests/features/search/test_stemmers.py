@@ -1,6 +1,6 @@
 """Which configuration a language has, of those that a Postgres has."""
 
-from app.policy import stemmers
+from app.features.search import stemmers
 
 
 def test_a_language_has_its_stemmer_where_postgres_has_it() -> None:
