@@ -13,8 +13,8 @@ from app.words import counted
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from app.admin.export.follow import PageFollower
     from app.config import Settings
+    from app.features.export.follow import PageFollower
     from app.local.services import Services
     from app.store.crawls import Crawl
 

@@ -27,6 +27,7 @@ LANES = range(4)
 HOST_STATES = ("due", "offered", "visited", "waiting", "resting", "paused", "quiet")
 CRAWL_STATES = ("active", "paused", "finished")
 ROLES = ("worker", "render", "beat")
+BACKLOGS = ("handlers", "near_duplicates", "search")  # queues of features that serve the whole fleet
 
 
 class FleetPage:
@@ -110,7 +111,7 @@ class FleetPage:
             "tiptoe_recent_requests_judged": judged.judged,
             "tiptoe_crawls": {state: crawls.get(state, 0) for state in CRAWL_STATES},
             "tiptoe_archive_nodes": {"stopped": stopped, "writing": len(nodes) - stopped},
-            "tiptoe_backlog_pages": {(queue,): backlog.get(queue, 0) for queue in plugins.BACKLOGS},
+            "tiptoe_backlog_pages": {(queue,): backlog.get(queue, 0) for queue in BACKLOGS},
             "tiptoe_renders_due": renders_due,
             "tiptoe_render_workers": {"without_browser": without, "ready": len(browsers) - without},
             "tiptoe_processes_serving": {role: roles[role] for role in ROLES},

@@ -132,7 +132,7 @@ class Fleet:
 
     def __init__(self, worker: Worker) -> None:
         parking: DelayQueue[Any] = DelayQueue(self._resume, most=HOSTS * 2, threads=THREADS)
-        self.worker = replace(worker, parking=parking, gatherer=GroupCommit(parking))
+        self.worker = replace(worker, stays=replace(worker.stays, parking=parking, gatherer=GroupCommit(parking)))
         self.endings: Counter[str] = Counter()
         self.errors: list[BaseException] = []
         self._pool = ThreadPoolExecutor(THREADS)

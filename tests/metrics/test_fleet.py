@@ -11,7 +11,7 @@ from app import plugins
 from app.metrics import exposition
 from app.metrics import fleet as fleet_page
 from app.metrics.catalogue import FLEET
-from app.metrics.fleet import GOOD_S, FleetPage
+from app.metrics.fleet import BACKLOGS, GOOD_S, FleetPage
 from app.metrics.targets import targets
 from app.store import db, fleet, renders, segments
 from tests.store.rows import LOOKS, claim, clean, make_crawl, make_host, sql
@@ -169,13 +169,13 @@ def test_what_waits_for_each_feature_is_told(engine: Engine) -> None:
         query = f"INSERT INTO {table} (host_id, crawl_id, key) SELECT :h, :c, 'k' FROM generate_series(1, :n)"
         sql(engine, query, h=host_id, c=crawl_id, n=n)
     found = shown(FleetPage(engine, QUEUES, offer_s=10.0))
-    waiting = {queue: found[f"tiptoe_backlog_pages {queue}"] for queue in plugins.BACKLOGS}
+    waiting = {queue: found[f"tiptoe_backlog_pages {queue}"] for queue in BACKLOGS}
     assert waiting == {"handlers": 0, "near_duplicates": 3, "search": 2}
 
 
 def test_each_queue_of_a_feature_is_in_the_metrics(engine: Engine) -> None:
     with db.transaction(engine) as tx:
-        assert sorted(plugins.backlog(tx)) == list(plugins.BACKLOGS)
+        assert sorted(plugins.backlog(tx)) == list(BACKLOGS)
 
 
 def test_an_empty_database_shows_every_figure_but_that_of_disks(engine: Engine) -> None:

@@ -103,7 +103,7 @@ class _Heads:
 
 
 def _originals(found: Closest, likes: Likes, repeats: Set[int] = frozenset()) -> Closest:
-    """Of the closest those that can be originals, as many as are read."""
+    """Those of the closest that can be originals, as many as are read."""
     return [like for like in found if like[1] in likes.originals and like[1] not in repeats][:MOST_READ]
 
 

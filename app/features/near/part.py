@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection
 
-from app.crawl.page.read import KEPT_OUT
+from app.crawl.page.read import KEPT_OUT, PAGES
 from app.crawl.state.part import SettleStep
 from app.crawl.state.settling import Settling
-from app.crawl.visit.write import PAGES
 from app.features.near import rows
 from app.plugins import answers
 

@@ -11,10 +11,10 @@ from sqlalchemy import Connection, Engine
 
 from app.config import Settings
 from app.errors import InputError
-from app.features.search import rows
+from app.features.search import rows, stemmers
 from app.features.search.janitor import index_pages
 from app.features.search.rows import MARKS, AskedWords, FoundRow
-from app.policy import stemmers, words
+from app.policy import words
 from app.policy.url import hostname
 from app.store import crawls, db, hosts
 from app.store.crawls import Crawl

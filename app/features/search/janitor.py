@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import structlog
 from sqlalchemy import Engine
 
-from app.features.search import rows
+from app.features.search import rows, stemmers
 from app.features.search.rows import IndexedLot, Switched
-from app.policy import stemmers
 from app.store import db, server
 
 _log = structlog.get_logger()
