@@ -11,7 +11,7 @@ from tests.mutants.cut import Cut
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("app/policy", "app/store", "app/crawl", "app/beat", "app/runtime")
-FEATURES = ("app/features/focus", "app/features/search")
+FEATURES = ("app/features/focus", "app/features/near", "app/features/search")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
