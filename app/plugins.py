@@ -7,8 +7,9 @@ answer those of `STRANGERS` alone: what they bring is data, and their code runs 
 
 import importlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache
 from importlib import metadata
 from types import ModuleType
@@ -24,25 +25,29 @@ if TYPE_CHECKING:
     from app.crawl.page.attempt import Attempt
     from app.crawl.page.page_read import PageRead
     from app.crawl.state.batch import Batch
+    from app.crawl.state.finder import Finder
     from app.crawl.state.part import SettleStep
     from app.crawl.state.settling import Settling
     from app.crawl.state.visit import Visit
     from app.crawl.state.worker import Worker
+    from app.crawl.state.worth import Worth
     from app.model import Reply
+    from app.store.crawls import Crawl
     from app.store.url_rows import Due
 
 NAME: Final = "tiptoe"
 hook = pluggy.HookspecMarker(NAME)
 answers = pluggy.HookimplMarker(NAME)
-
 BUILT_IN: Final = (
     "app.features.archive.part",
     "app.features.extract.part",
+    "app.features.focus.part",
     "app.features.links.part",
+    "app.features.near.part",
     "app.features.render.part",
+    "app.features.search.part",
     "app.features.tables.part",
 )
-
 
 GROUP: Final = "tiptoe"  # of entry points: name = module
 STRANGERS: Final = frozenset({"readers", "tables"})
@@ -143,6 +148,34 @@ class Hooks:
         """The process ends: no visit is in hand any more."""
 
     @hook
+    def rows_forgotten(self, worker: "Worker") -> None:
+        """The database was restored, or failed over: what is remembered of its rows is dropped."""
+
+    @hook
+    def crawl_read(self, worker: "Worker", crawl: "Crawl") -> None:
+        """A crawl's row was read: it is new to the process, or was changed."""
+
+    @hook(firstresult=True)
+    def lane_weights(self, worker: "Worker", crawl_id: int) -> Mapping[int, int] | None:
+        """Lane → its share of the draws. Once a pick and crawl."""
+
+    @hook(firstresult=True)
+    def worth(
+        self, finder: "Finder", tx: "Connection", crawl_id: int, refuses: bool, now: datetime | None
+    ) -> "Worth | None":
+        """The worth of a crawl's URLs on a host (`app.crawl.frontier.pick.load_worth`). Once a pick and crawl."""
+
+    @hook(firstresult=True)
+    def none_due(self, visit: "Visit", tx: "Connection") -> bool | None:
+        """Nothing is due at a host any more. True: some of its URLs are due now. Once a pick of an empty host."""
+
+    @hook(firstresult=True)
+    def refused_endings(
+        self, tx: "Connection", asked: Collection[tuple[str, int, str]]
+    ) -> Collection[tuple[str, int, str]] | None:
+        """Those of (host, crawl id, ending) of which no file was a page. Where links to other hosts end as files do."""
+
+    @hook
     def picked(self, visits: "Sequence[Visit]", tx: "Connection") -> None:
         """URLs were picked: what it needs to know of them is fetched in the same transaction. Once a settle."""
 
@@ -190,6 +223,11 @@ class Hooks:
     @hook
     def settled(self, batches: "Sequence[Batch]", settling: "Settling") -> None:
         """Batches were committed. Once a settle."""
+
+    @hook
+    def backlog(self, tx: "Connection") -> Mapping[str, int]:
+        """About how many pages wait for it, by the name of its queue. Asked for metrics, now and then."""
+        raise NotImplementedError
 
     @hook
     def fenced(self, batch: "Batch") -> None:
@@ -251,6 +289,11 @@ def steps(asked: Any) -> "tuple[SettleStep, ...]":
 def resources(opening: Opening) -> dict[str, Any]:
     """Resources of all plugins for a process."""
     return {name: held for found in hooks().resources(opening=opening) for name, held in found.items()}
+
+
+def backlog(tx: "Connection") -> dict[str, int]:
+    """About how many pages wait for each feature, by the name of its queue."""
+    return {name: n for found in hooks().backlog(tx=tx) for name, n in found.items()}
 
 
 def ours() -> list[Plugin]:

@@ -16,13 +16,14 @@ from pathlib import Path
 import psycopg
 from sqlalchemy import Connection, Engine, text
 
-from app.beat.find_near import find_near
+from app.features.near import rows as near
+from app.features.near.find import find_near
+from app.features.near.fingerprint import BITS, keys, words_of
+from app.features.near.rows import Fingerprint
+from app.features.near.simhash import simhash
 from app.local.services import LocalServices
 from app.parse.html import html
-from app.policy.focus.fingerprint import BITS, keys, words_of
-from app.policy.focus.simhash import simhash
-from app.store import db, migrate, near
-from app.store.near import Fingerprint
+from app.store import db, migrate
 from bench import tree
 
 PAGES = 2_000

@@ -2,7 +2,7 @@
 
     python -m bench.recrawl --pages 100000 --budgets 0.1,0.3,1,2
 
-- tiptoe: `app.policy.focus.recrawl` as a visit calls it, with the price that beat finds for the budget from a sample
+- tiptoe: `app.policy.recrawl` as a visit calls it, with the price that beat finds for the budget from a sample
 - best: knows each page's true rate of change, and nothing of the moments. The optimum for Poisson processes of
   J. Cho and H. Garcia-Molina (ACM TODS 28(4), 2003), without bounds
 - fixed: all pages in turn;   factors: × 1.5 where a page stayed, × 0.5 where it changed
@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import Final
 
-from app.policy.focus import recrawl
-from app.policy.focus.recrawl import Revisit, Terms
+from app.policy import recrawl
+from app.policy.recrawl import Revisit, Terms
 from bench.changing import DAY_S, MIXTURE, NEVER, ChangingPage, Freshness, Schedule, Visit, make_web, run
 from bench.report import Cell, save, table
 

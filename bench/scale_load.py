@@ -65,6 +65,9 @@ FROM urls WHERE state = 'resting'"""
 _COUNTS = """
 INSERT INTO crawl_hosts (crawl_id, host_id, pages, fetches, failed, bytes, last_fetch_at)
 SELECT 1, id, 25, 25, 0, 225000, clock_timestamp() FROM hosts WHERE next_fetch_at IS NOT NULL"""
+_SUMS = """
+INSERT INTO crawl_counts (crawl_id, part, pages, bytes)
+SELECT crawl_id, host_id % 64, sum(pages), sum(bytes) FROM crawl_hosts GROUP BY 1, 2"""
 _REFUSED = """
 INSERT INTO suppressions (crawl_id, key, reason, url, found_on, first_at, last_at)
 SELECT 1, sha256(convert_to(made, 'UTF8')), 'scope', made, 'http://h1.test/', at, at
@@ -93,7 +96,7 @@ def make(server: str, size: int, hosts: int, settings: Settings) -> Engine:
         _months(tx)
         big = tx.execute(text(_BIG)).scalar_one()
         tx.execute(text(_BIG_URLS), {"host_id": big, "urls": size // 10})
-        for statement in (_ROBOTS, _COPIES, _VISITS, _FETCHES, _PAGES, _COUNTS):
+        for statement in (_ROBOTS, _COPIES, _VISITS, _FETCHES, _PAGES, _COUNTS, _SUMS):
             tx.execute(text(statement))
         tx.execute(text(_REFUSED), {"n": size // 10})
         tx.execute(text(_QUIET), {"hosts": hosts})

@@ -102,6 +102,18 @@ COMMENT ON COLUMN clocks.machine IS 'a machine''s clock, until it boots again';
 COMMENT ON COLUMN clocks.at IS 'the database''s time when it was last compared';
 COMMENT ON COLUMN clocks.boot_s IS 'that machine''s seconds then';
 
+CREATE TABLE crawl_counts (
+    crawl_id bigint NOT NULL,
+    part smallint NOT NULL,
+    pages bigint NOT NULL,
+    bytes bigint NOT NULL,
+    CONSTRAINT crawl_counts_pkey PRIMARY KEY (crawl_id, part)
+);
+COMMENT ON TABLE crawl_counts IS 'Sums of crawl_hosts, by crawl, in parts; each writer of crawl_hosts keeps them in the same transaction.';
+COMMENT ON COLUMN crawl_counts.part IS 'each session adds to one, by the number of its process';
+COMMENT ON COLUMN crawl_counts.pages IS 'may be negative: the parts'' sum is what counts';
+COMMENT ON COLUMN crawl_counts.bytes IS 'the same';
+
 CREATE TABLE crawl_hosts (
     crawl_id bigint NOT NULL,
     host_id bigint NOT NULL,
@@ -389,22 +401,19 @@ CREATE TABLE fingerprints (
 );
 COMMENT ON TABLE fingerprints IS 'Fingerprints of main texts. Written by beat, after the page.';
 COMMENT ON COLUMN fingerprints.id IS 'the oldest is an original';
-COMMENT ON COLUMN fingerprints.simhash IS '64 bits: app.policy.focus.simhash';
+COMMENT ON COLUMN fingerprints.simhash IS '64 bits';
 CREATE INDEX fingerprints_host ON fingerprints USING btree (host_id, crawl_id) INCLUDE (id, simhash);
-CREATE UNIQUE INDEX fingerprints_id ON fingerprints USING btree (id);
+CREATE UNIQUE INDEX fingerprints_id ON fingerprints USING btree (crawl_id, id);
 
 CREATE TABLE fingerprints_keyed (
-    is_only boolean DEFAULT true NOT NULL,
+    crawl_id bigint NOT NULL,
     up_to bigint NOT NULL,
-    crawl_ids bigint[] NOT NULL,
     compared_by bigint NOT NULL,
-    CONSTRAINT fingerprints_keyed_pkey PRIMARY KEY (is_only),
-    CONSTRAINT fingerprints_keyed_one_row CHECK (is_only)
+    CONSTRAINT fingerprints_keyed_pkey PRIMARY KEY (crawl_id)
 );
-COMMENT ON TABLE fingerprints_keyed IS 'Up to which fingerprint keys are written: younger ones are in the memory of the process that compares.';
+COMMENT ON TABLE fingerprints_keyed IS 'By crawl, up to which fingerprint keys are written: younger ones are in the memory of the process that compares.';
 COMMENT ON COLUMN fingerprints_keyed.up_to IS 'the last fingerprint that has keys, if others look for it';
-COMMENT ON COLUMN fingerprints_keyed.crawl_ids IS 'crawls that have such';
-COMMENT ON COLUMN fingerprints_keyed.compared_by IS 'the last transaction that compared pages';
+COMMENT ON COLUMN fingerprints_keyed.compared_by IS 'the last transaction that compared its pages';
 
 CREATE TABLE host_events (
     id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
@@ -553,7 +562,7 @@ CREATE TABLE near_queue (
     host_id bigint NOT NULL,
     crawl_id bigint NOT NULL,
     key bytea NOT NULL,
-    CONSTRAINT near_queue_pkey PRIMARY KEY (id)
+    CONSTRAINT near_queue_pkey PRIMARY KEY (crawl_id, id)
 );
 COMMENT ON TABLE near_queue IS 'Pages whose text is new, to be compared with others, the oldest first; a page may be there twice.';
 

@@ -25,7 +25,7 @@ FEATURES = (
     "app.features",
     "app.browser",
     "app.policy.focus",
-    *(f"app.store.{name}" for name in ("captures", "extractions", "items", "near", "patterns", "renders", "search")),
+    *(f"app.store.{name}" for name in ("captures", "extractions", "items", "renders", "segments")),
 )
 
 _CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")

@@ -15,7 +15,6 @@ ROWS = "app.store."  # its records are rows
 # record → its fields today
 WIDE = {
     "app.admin.robots_report:Ruling": 26,
-    "app.crawl.state.worker:Worker": 39,
     "app.model.capture:Capture": 22,
     "app.model.fetch:Reply": 21,
     "app.net.exchange:Exchange": 22,
@@ -44,10 +43,11 @@ HELD = {
     """,
     "caches": """
         app.clock app.config app.crawl.state.setup app.crawl.state.shared_budgets app.crawl.visit.write
-        app.features.archive.cdxj app.features.archive.record app.features.extract.items app.features.tables.rows
-        app.net.address app.net.head:2 app.net.http app.parse.charset app.parse.html.content:2 app.parse.html.survey
-        app.parse.language:2 app.plugins:2 app.policy.focus.near app.policy.focus.novelty:2 app.policy.focus.profile
-        app.policy.focus.recrawl app.policy.focus.shape app.policy.focus.shipped app.policy.host:2 app.policy.identity
+        app.features.archive.cdxj app.features.archive.record app.features.extract.items app.features.near.likeness
+        app.features.tables.rows app.net.address app.net.head:2 app.net.http app.parse.charset
+        app.parse.html.content:2 app.parse.html.survey
+        app.parse.language:2 app.plugins:2 app.policy.focus.novelty:2 app.policy.focus.profile
+        app.policy.recrawl app.policy.focus.shape app.policy.focus.shipped app.policy.host:2 app.policy.identity
         app.policy.media_type app.policy.robots_match app.policy.scope app.policy.tdm app.policy.url:2
         app.policy.words app.runtime.process_name app.store.db:2 app.store.suppressions app.store.views
         app.web.metrics workers.bell

@@ -20,3 +20,14 @@ def test_it_finds_what_can_be_seen() -> None:
     assert "app.store.db" in house.imports()["app.store.urls"]
     assert 10 < house.floors() < len(house.modules())
     assert house.fields_of("no such record") == 0
+
+
+def test_the_core_names_no_feature_and_carries_little() -> None:
+    assert house.arrows_to_features() == [], "a feature brings its part, and answers the core's hooks (app/plugins.py)"
+    writes = house.imports()["app.crawl.visit.write"]
+    assert len([each for each in writes if each.startswith("app.store.")]) <= 3, (
+        "each step stands where its rows belong"
+    )
+    assert house.fields_of("Batch") <= 12
+    assert house.fields_of("Worker") <= 18
+    assert house.fields_of("Due") <= 27

@@ -68,11 +68,11 @@ def items(
     Raises InputError for a crawl or a handler that there is not.
     """
     from app.admin.crawls import find
-    from app.admin.export.columns import ExportKind, choose
-    from app.admin.export.filters import parse
-    from app.admin.export.rows import ExportRows
     from app.admin.extract import check_known
-    from app.store import export as rows
+    from app.features.export import rows
+    from app.features.export.columns import ExportKind, choose
+    from app.features.export.filters import parse
+    from app.features.export.rows import ExportRows
 
     kind = ExportKind.ITEMS
     where = {**parse(kind, [f"handler={handler}"] if handler else []), "since": _session.moment(since)}
@@ -149,8 +149,8 @@ def export(
     _session.check_keywords("export", options, [*(export.__kwdefaults__ or ()), *ExportOptions.__annotations__])
     for option, given in (("columns", columns), ("where", where)):
         _session.check_series(option, given)
-    from app.admin.export.export import export_rows
-    from app.admin.export.plan import PART_ROWS, ExportWish
+    from app.features.export.export import export_rows
+    from app.features.export.plan import PART_ROWS, ExportWish
 
     wish = ExportWish(
         what=what,

@@ -75,5 +75,5 @@ def _ended() -> threading.Event:
 
 def _is_idle() -> bool:
     worker = process.worker()
-    is_parked = worker.parking is not None and len(worker.parking) > 0
+    is_parked = worker.stays.parking is not None and len(worker.stays.parking) > 0
     return not (worker.stopping.is_set() or watchdog.progress.visits or is_parked)

@@ -8,9 +8,7 @@ from functools import lru_cache
 
 import structlog
 
-from app.beat import find_near as near_duplicates
 from app.beat import finish as finish_crawls
-from app.beat import index_pages as index
 from app.beat import measure as measure_crawls
 from app.beat import promote as promote_urls
 from app.beat import reprice as reprice_recrawls
@@ -18,10 +16,12 @@ from app.beat import reread_pages as stored_pages
 from app.beat import rotate_logs as retain_logs
 from app.beat import sweep as sweep_up
 from app.beat import trim as trim_crawls
-from app.beat.near_memory import NearMemory
 from app.celery import app
 from app.config import current
 from app.errors import ServiceError
+from app.features.near import find as near_duplicates
+from app.features.near.memory import NearMemory
+from app.features.search import janitor as index
 from workers import process
 
 _log = structlog.get_logger()
@@ -79,6 +79,12 @@ def index_pages() -> None:
 def reread() -> None:
     """Read stored pages again that an earlier release has read."""
     _quietly("reread", lambda: _janitor().run())
+
+
+@app.task(name="tiptoe.help_near", send_events=False)
+def help_near() -> None:
+    """Compare pages of other crawls than beat does, while it is behind."""
+    _quietly("help_near", lambda: near_duplicates.help_find(process.engine()))
 
 
 @app.task(name="tiptoe.near", send_events=False)

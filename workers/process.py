@@ -66,7 +66,7 @@ def worker() -> Worker:
 
 def leases() -> Mapping[int, Lease]:
     """The leases of the visits in hand, by host; none before the first visit."""
-    return _worker().leases if _worker.cache_info().currsize else {}
+    return _worker().stays.leases if _worker.cache_info().currsize else {}
 
 
 @lru_cache(maxsize=1)
@@ -120,9 +120,8 @@ def _worker() -> Worker:
     made = make_worker(settings, engine=engine(), send=sender.send, where=sender.where, name=name)
     return replace(
         made,
-        parking=parking,
-        gatherer=GroupCommit(parking),
-        draws=make_engine(settings, pool_size=1),
+        stays=replace(made.stays, parking=parking, gatherer=GroupCommit(parking)),
+        starts=replace(made.starts, draws=make_engine(settings, pool_size=1)),
         resources=plugins.resources(
             Opening(settings=settings, engine=engine(), name=name, make_room=lambda: sender.close_idle(0.0))
         ),
@@ -139,8 +138,8 @@ def intake() -> Intake:
 @lru_cache(maxsize=1)
 def _intake() -> Intake:
     settings, made = current(), _worker()
-    assert made.parking is not None
-    threads, parking, seats = settings.concurrency, made.parking, made.seats
+    assert made.stays.parking is not None
+    threads, parking, seats = settings.concurrency, made.stays.parking, made.stays.seats
     return Intake(
         lambda: max(parking.take_late_s(), SEATS_A_PAGE * seats.take_wait_s()),
         places=places(threads),
@@ -162,7 +161,7 @@ def places(threads: int) -> Places:
 @inspect_command()
 def known_keys(state: Any) -> dict[str, int | float]:
     """How full this process's known keys are, and how often its Bloom filter erred. state: Celery's."""
-    return asdict(worker().known.load())
+    return asdict(worker().caches.known.load())
 
 
 def resume_with(act: Callable[[Parked], None]) -> None:

@@ -49,7 +49,7 @@ def settle(visits: Sequence[Visit]) -> None:
     """
     worker = visits[0].worker
     try:
-        with watchdog.visiting(visits[0].host_id), worker.seats.taken():
+        with watchdog.visiting(visits[0].host_id), worker.stays.seats.taken():
             then = settle_together(visits)
     except ServiceError as error:
         _log.error("settle.failed", hosts=len(visits), error=str(error))
@@ -84,7 +84,7 @@ def _attend_parked(visit: Visit, act: Callable[[], VisitReport]) -> None:
 def _attend(worker: Worker, host_id: int, act: Callable[[], VisitReport]) -> str | None:
     is_parked = False
     try:
-        with watchdog.visiting(host_id), worker.seats.taken():
+        with watchdog.visiting(host_id), worker.stays.seats.taken():
             report = act()
         is_parked = report.ending is VisitEnding.PARKED
         if report.host is not None and report.ending is not VisitEnding.PARKED and not worker.stopping.is_set():

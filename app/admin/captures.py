@@ -9,12 +9,12 @@ from sqlalchemy import Connection, Engine
 
 from app import plugins
 from app.admin.crawls import find as find_crawl
-from app.admin.export.bodies import can_make_markdown
 from app.admin.robots_report import canonical
 from app.config import Settings
 from app.errors import ArchiveMissing, InputError, SegmentElsewhere
 from app.extras import to_install
 from app.features.archive.read import Archive
+from app.features.export.bodies import can_make_markdown
 from app.model import Archived, Capture, CaptureKind, Page, Url
 from app.parse import charset
 from app.parse.html.html import full_text

@@ -20,7 +20,6 @@ from app.policy import crawl_spec
 from app.store import crawls, db, hosts, urls
 from app.store.crawls import Crawl
 from app.store.url_rows import RoundLot
-from app.words import none_of
 
 NAME_BYTES_MOST = 100
 _USUAL = CrawlSpec()
@@ -40,11 +39,7 @@ def create(engine: Engine, name: str, spec: CrawlSpec = _USUAL) -> Crawl:
 def find(engine: Engine, name: str) -> Crawl:
     """Find a crawl by name. Raises InputError when there is none."""
     with db.transaction(engine) as tx:
-        crawl = crawls.by_name(tx, name)
-        if crawl is None:
-            newest_first = [other.name for other in reversed(crawls.every(tx))]
-            raise InputError(f"crawl {name}", none_of(name, newest_first))
-    return crawl
+        return crawls.named(tx, name)
 
 
 def start(engine: Engine, name: str, *, may_end: bool = False) -> Crawl:

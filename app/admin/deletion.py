@@ -9,8 +9,9 @@ from app.admin import crawls
 from app.config import Settings
 from app.errors import InputError, ServiceError
 from app.features.archive import retention
+from app.features.near import rows as near
 from app.features.tables import rows
-from app.store import crawl_metrics, db, deletion, near
+from app.store import crawl_metrics, db, deletion
 from app.store.crawls import Crawl
 from app.words import counted
 
@@ -34,6 +35,7 @@ def delete(engine: Engine, settings: Settings, name: str, *, patience_s: float |
     with db.transaction(engine) as tx:
         last = deletion.last_host(tx)
         deletion.queued(tx, crawl.id)
+        near.drop_queued(tx, crawl.id)
     for after in range(0, last + 1, HOSTS_AT_ONCE):
         with db.transaction(engine) as tx:
             deletion.of_hosts(tx, crawl_id=crawl.id, after=after, until=after + HOSTS_AT_ONCE)

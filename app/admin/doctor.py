@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine
 
-from app import owned
+from app import owned, plugins
 from app.admin.waiting import when
 from app.config import Settings
 from app.crawl.state.seen import Load
@@ -27,6 +27,7 @@ from app.words import counted
 LITTLE_SPACE_BYTES = 1024**3
 LEAST_SPACE_BYTES = 100 * 1024**2
 MOST_NAMED = 10
+LONG_BACKLOG = 10_000  # pages, as in app/metrics/ship/alerts.yml
 
 
 class Grade(StrEnum):
@@ -98,8 +99,16 @@ def fleet(engine: Engine, settings: Settings, served: Mapping[str, Sequence[str]
         latest = visits.latest(tx, 1)
         full = _full_hosts(tx, settings)
         clock = _clock(*hosts.ahead(tx))
+        backlog = _backlog(plugins.backlog(tx))
     frontier = _frontier(settings, full, [crawl.name for crawl in every if crawl.admits_above is not None])
-    return [_workers(served, active), *_queues(settings, served, queues), _dispatch(queues, latest), frontier, *clock]
+    return [
+        _workers(served, active),
+        *_queues(settings, served, queues),
+        _dispatch(queues, latest),
+        frontier,
+        backlog,
+        *clock,
+    ]
 
 
 def declared_otherwise(queues: Sequence[str]) -> Check:
@@ -252,6 +261,20 @@ def _dispatch(queues: Sequence[Mapping[str, Any]], latest: Sequence[Mapping[str,
         finding=f"{counted(late, 'host is', 'hosts are')} overdue, the first since {since}; {last}",
         remedy="tiptoe up, or celery -A app beat (one for the fleet); with one running, "
         "see its log and the queues above",
+    )
+
+
+def _backlog(found: Mapping[str, int]) -> Check:
+    """Check what waits for the features that serve the whole fleet: as much as an alert counts is a warning."""
+    waiting = ", ".join(f"{counted(n, 'page')} for {queue}" for queue, n in sorted(found.items()))
+    if max(found.values(), default=0) <= LONG_BACKLOG:
+        return Check(name="backlog", grade=Grade.OK, finding=waiting)
+    return Check(
+        name="backlog",
+        grade=Grade.WARN,
+        finding=waiting,
+        remedy="see whether they become fewer; if not, start more workers, or go without in some crawls: "
+        "tiptoe crawl edit NAME --no-near-duplicates, or --no-search",
     )
 
 

@@ -8,7 +8,8 @@ from sqlalchemy import Engine
 
 from app.admin.crawls import find
 from app.errors import InputError
-from app.store import db, near
+from app.features.near import rows as near
+from app.store import db
 
 KINDS: Final = ("body", "text", "near", "review")
 MOST_WAITING = 100_000

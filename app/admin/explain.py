@@ -16,12 +16,15 @@ from app.admin.url_changes import respelt
 from app.admin.waiting import Row, host_waits_for, unsent_lately, url_waits_for
 from app.config import Settings
 from app.crawl.frontier.pick import make_scope
-from app.crawl.frontier.worth import REFUSALS
 from app.crawl.page.preferences import effects
 from app.crawl.state.canon import make_canon
-from app.crawl.state.focus import ENDING_TRIES, name_of_ending
+from app.crawl.state.worth import ENDING_TRIES, name_of_ending
 from app.errors import InputError
+from app.features.focus import rows as patterns
+from app.features.focus.focused import REFUSALS
+from app.features.focus.rows import FileEnding
 from app.features.links import rows as links
+from app.features.search import rows as search
 from app.model import Refusal, Url
 from app.policy.focus.patterns import by_form
 from app.policy.focus.shape import shape_of
@@ -36,15 +39,12 @@ from app.store import (
     hosts,
     pages,
     parameters,
-    patterns,
     renders,
     robots,
-    search,
     suppressions,
     urls,
 )
 from app.store.crawls import Crawl
-from app.store.patterns import FileEnding
 
 LATEST = 10
 LATEST_OF_HOST = 50

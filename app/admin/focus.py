@@ -12,6 +12,7 @@ from app.admin.crawls import find
 from app.admin.robots_report import canonical
 from app.config import Settings
 from app.errors import InputError
+from app.features.focus import rows as patterns
 from app.model import RequestKind, Url
 from app.policy.candidate import Candidate
 from app.policy.focus.patterns import Yield, brings
@@ -20,7 +21,7 @@ from app.policy.focus.score import SEED, unpacked
 from app.policy.focus.shipped import profile_of
 from app.policy.lane import SEED_LANE
 from app.policy.lifecycle import UrlEvent
-from app.store import crawls, db, hosts, patterns, recrawls, suppressions, urls
+from app.store import crawls, db, hosts, recrawls, suppressions, urls
 from app.store.url_rows import admission
 
 Row = Mapping[str, Any]

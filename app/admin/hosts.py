@@ -19,7 +19,7 @@ from app.model import Origin, Url
 from app.model.reasons import HostWait
 from app.policy.host import queue_for, registrable_domain
 from app.policy.hours import Hours
-from app.policy.url import Canon
+from app.policy.url import hostname, site_url
 from app.store import budgets, db, domains, fetches, hosts, robots, visits
 from app.store.robots import Stored
 from app.words import counted
@@ -53,7 +53,7 @@ def show(engine: Engine, settings: Settings, name: str, *, latest: int = 10) -> 
 
     name: the host's name, or any URL of it, for which opt-outs are then shown
     """
-    url = _url(name)
+    url = site_url(name)
     name = url.host
     with db.transaction(engine) as tx:
         host = hosts.show(tx, name)
@@ -75,7 +75,7 @@ def show(engine: Engine, settings: Settings, name: str, *, latest: int = 10) -> 
 
 def known(engine: Engine, name: str) -> Row:
     """A host's row, by its name or any URL of it. Raises InputError for one that no crawl has met."""
-    url = _url(name)
+    url = site_url(name)
     with db.transaction(engine) as tx:
         host = hosts.show(tx, url.host)
     if host is None:
@@ -199,19 +199,6 @@ def forget(engine: Engine, name: str) -> int:
         origins = robots.forget(tx, host_id)
         hosts.note_event(tx, name, "forgotten", f"robots.txt of {counted(origins, 'origin')}")
         return origins
-
-
-def hostname(text: str) -> str:
-    """The canonical name, from a name or a URL. Raises InputError."""
-    return _url(text).host
-
-
-def _url(text: str) -> Url:
-    given = text.strip()
-    url = Canon().canonicalise(given if "://" in given else f"http://{given}/")
-    if not isinstance(url, Url):
-        raise InputError(f"host {text!r}", "write a hostname, such as example.org")
-    return url
 
 
 def _check_delay(delay_s: float | None) -> None:

@@ -14,10 +14,12 @@ from app.admin import hosts as hosts_of
 from app.config import Settings
 from app.crawl.state.canon import make_canon
 from app.errors import InputError, Unwritable
+from app.features.near import rows as near
+from app.features.search import rows as words
 from app.model import Url
 from app.policy.focus.parameters import Parameter, parameters
 from app.policy.url import Canon
-from app.store import db, hosts, pages, search
+from app.store import db, hosts, pages
 from app.store import parameters as store
 from app.store.parameters import Fold, UrlForm
 
@@ -178,8 +180,11 @@ def _apply(
 ) -> None:
     if not folds:
         return
-    pages.drop(tx, [(host_id, *place) for place in leaving])
+    gone = [(host_id, *place) for place in leaving]
+    pages.drop(tx, gone)
+    near.queue_gone(tx, gone)
     store.forget(tx, host_id=host_id, keys=leaving)
-    search.forget(tx, [(host_id, fold.crawl_id, fold.key) for fold in moving])
+    words.forget(tx, [(host_id, fold.crawl_id, fold.key) for fold in moving])
     store.move(tx, host_id=host_id, folds=moving)
+    near.queue(tx, [(host_id, fold.crawl_id, key) for fold in moving for key in (fold.key, fold.new_key)])
     store.move_records(tx, host_id=host_id, folds=folds)

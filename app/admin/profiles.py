@@ -10,7 +10,8 @@ from app.config import Settings
 from app.crawl.state.canon import make_canon
 from app.errors import InputError
 from app.model import Refusal, Url
-from app.policy.focus import patterns, recrawl
+from app.policy import recrawl
+from app.policy.focus import patterns
 from app.policy.focus.profile import Profile
 from app.policy.focus.profile_text import MOST_BYTES, read
 from app.policy.focus.score import Parts, score
@@ -74,7 +75,7 @@ def _tried(settings: Settings, profile: Profile, url: Url, now: datetime, anchor
     branch = profile.branch(url.target)
     trap = None if profile.allows(url) else patterns.by_form(profile.traps, scored.shape)
     terms = recrawl.terms_of(
-        branch,
+        branch.often,
         base_s=settings.recrawl_base_s,
         min_s=settings.recrawl_min_s,
         max_s=settings.recrawl_max_s,

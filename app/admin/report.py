@@ -13,6 +13,7 @@ from app.admin.rendering import CrawlRenderings
 from app.admin.waiting import last_ending, resting_words, when
 from app.config import Settings
 from app.crawl.frontier.pick import make_scope
+from app.features.focus import rows as patterns
 from app.model import CrawlSpec
 from app.model.reasons import Cause, words
 from app.policy.focus.verdict import MOST_LEFT, Measured, left_out, verdict
@@ -25,7 +26,6 @@ from app.store import (
     fetches,
     hosts,
     pages,
-    patterns,
     segments,
     sitemaps,
     suppressions,

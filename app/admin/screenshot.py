@@ -206,7 +206,8 @@ class _OrSent:
 
     def __init__(self, from_archive: _FromArchive, worker: Worker, hosts_asked: HostsAsked) -> None:
         self._hosts = hosts_asked
-        self._from_archive, self._worker = from_archive, replace(worker, parking=None, gatherer=None)
+        self._from_archive = from_archive
+        self._worker = replace(worker, stays=replace(worker.stays, parking=None, gatherer=None))
         self._scope = make_scope(from_archive.crawl)
 
     def __call__(self, asked: SubRequest) -> Answer | Refused:

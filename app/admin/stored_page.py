@@ -8,9 +8,10 @@ from sqlalchemy import Engine
 
 from app.errors import ArchiveMissing
 from app.features.archive.read import Archive
+from app.features.export import rows as export
 from app.features.extract.page import OF_THE_ANSWER, CrawledPage, Headers
 from app.model import Archived, Capture
-from app.store import db, export
+from app.store import db
 from app.store.crawls import Crawl
 from app.store.feed import PageOfFeed
 

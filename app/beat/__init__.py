@@ -1,3 +1,3 @@
 """Acts that beat runs, one per file: claim, promote, finish, sweep, trim, measure, reprice,
-find near duplicates, index pages, reread pages, rotate logs.
+index pages, reread pages, rotate logs.
 """

@@ -13,11 +13,11 @@ from sqlalchemy import Engine
 
 from app.config import Settings
 from app.errors import InputError
-from app.policy.focus import recrawl
-from app.policy.focus.change_rate import ChangeRate
+from app.policy import recrawl
+from app.policy.change_rate import ChangeRate
 from app.policy.focus.profile import Profile
-from app.policy.focus.recrawl import Terms
 from app.policy.focus.shipped import profile_of
+from app.policy.recrawl import Terms
 from app.store import caps, db, recrawls
 from app.store.recrawls import Priced, Sampled
 
@@ -74,7 +74,7 @@ def _rate(page: Sampled, profile: Profile, settings: Settings) -> tuple[ChangeRa
     parts = urlsplit(page.url)
     branch = profile.branch(parts.path + (f"?{parts.query}" if parts.query else ""))
     terms = recrawl.terms_of(
-        branch, base_s=settings.recrawl_base_s, min_s=settings.recrawl_min_s, max_s=settings.recrawl_max_s
+        branch.often, base_s=settings.recrawl_base_s, min_s=settings.recrawl_min_s, max_s=settings.recrawl_max_s
     )
     if page.change_shape is None or page.change_s is None:
         return recrawl.first_belief(terms.base_s), terms

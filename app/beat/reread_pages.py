@@ -28,6 +28,7 @@ from app.crawl.frontier import duplicates
 from app.crawl.page.read import read_row
 from app.errors import ArchiveMissing, SegmentElsewhere, ServiceError
 from app.features.archive.read import Archive
+from app.features.near import rows as near
 from app.model import Archived, Capture, CaptureKind, Page
 from app.parse.html.html import MEDIA_TYPES, READER
 from app.policy import directives, media_type, tdm
@@ -280,7 +281,9 @@ def _write(tx: Connection, rows: Sequence[Renewed], before: Mapping[Where, Stale
     reread.compare_with(tx, rows)
     parted = reread.part(tx, written)
     duplicates.note_texts(tx, rows)
-    reread.queue(tx, parted | {_where(row) for row in others})
+    told = parted | {_where(row) for row in others}
+    reread.queue(tx, told)
+    near.queue(tx, sorted(told))
     reread.handle(tx, others)
 
 

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
-    from app.admin.export.follow import PageFollower
     from app.config import Settings
+    from app.features.export.follow import PageFollower
     from app.local.services import Services
     from app.store.crawls import Crawl
 
@@ -98,7 +98,7 @@ def _crawl(
     """Run the crawl from start to its report. True: interrupted."""
     _check(settings, web=manner.web)
     if manner.to is not None:
-        from app.admin.export import follow
+        from app.features.export import follow
 
         follow.check(manner.to)
     urls = _read(settings, seeds, wish)
@@ -290,7 +290,7 @@ def _following(
     """Context with the writer of pages as they come; None where no place is named."""
     if to is None:
         return nullcontext()
-    from app.admin.export.follow import following
+    from app.features.export.follow import following
 
     return following(engine, settings, crawl, to)
 
@@ -324,7 +324,8 @@ def _summary(engine: "Engine", crawl: "Crawl", since: "datetime", *, may_be_unco
     from app.admin import rendering
     from app.admin.duplicates import MOST_WAITING
     from app.admin.report import led_away, traps_left, why_nothing
-    from app.store import crawls, db, hosts, near, suppressions, urls
+    from app.features.near import rows as near
+    from app.store import crawls, db, hosts, suppressions, urls
 
     with db.transaction(engine) as tx:
         totals, now = crawls.totals(tx, crawl.id), crawls.by_id(tx, crawl.id)

@@ -16,7 +16,7 @@ from app.words import counted
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from app.admin.export.export import Exported
+    from app.features.export.export import Exported
 
 TELL_EVERY_S = 5.0
 
@@ -102,8 +102,8 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Export a crawl: JSON lines, CSV, Parquet, or a Markdown file for each page. docs/export.md lists the columns."""
-    from app.admin.export.export import export_rows
-    from app.admin.export.plan import PART_ROWS, ExportWish
+    from app.features.export.export import export_rows
+    from app.features.export.plan import PART_ROWS, ExportWish
 
     wish = ExportWish(
         what=what,

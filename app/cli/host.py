@@ -161,6 +161,7 @@ def slow(
     """Set a host's delay, which overrides robots.txt and the default; `default` removes it."""
     from app.admin import hosts
     from app.errors import InputError
+    from app.policy.url import hostname
 
     try:
         delay_s = None if seconds == "default" else float(seconds)
@@ -175,7 +176,7 @@ def slow(
     )
     detail = _asked_of_domain(f"delay={seconds}", domain)
     with open_database() as (_, engine), ordered_of_host(engine, "host.slow", name, detail) as order:
-        whose = _of_domain(*hosts.slow_domain(engine, name, delay_s)) if domain else hosts.hostname(name)
+        whose = _of_domain(*hosts.slow_domain(engine, name, delay_s)) if domain else hostname(name)
         if not domain:
             says += hosts.slow(engine, name, delay_s)
         order.outcome = f"{whose}: {says}"
@@ -194,6 +195,7 @@ def quiet(
     """Set hours of the day in which a host is not contacted at all; `default` removes them."""
     from app.admin import hosts
     from app.policy.hours import Hours
+    from app.policy.url import hostname
 
     wanted = None if hours == "default" else str(Hours.parse(hours))
     none = "no quiet hours" if domain else "no quiet hours of its own"
@@ -204,7 +206,7 @@ def quiet(
             whose = _of_domain(*hosts.quiet_domain(engine, name, wanted))
         else:
             hosts.quiet(engine, name, wanted)
-            whose = hosts.hostname(name)
+            whose = hostname(name)
         order.outcome = f"{whose}: {says}"
     done(f"{whose}: {says}", as_json=as_json, name=name, domain=domain, quiet_hours=wanted, says=says)
 
@@ -258,9 +260,9 @@ def forget(name: Name, as_json: AsJson = False) -> None:
 
 
 def _done(name: str, says: str, as_json: bool, **document: object) -> None:
-    from app.admin import hosts
+    from app.policy.url import hostname
 
-    host = hosts.hostname(name)
+    host = hostname(name)
     done(f"{host}: {says}", as_json=as_json, host=host, says=says, **document)
 
 

@@ -25,6 +25,6 @@ def ordered_of_host(
     engine: "Engine", act: str, name: str, detail: str | None = None
 ) -> "AbstractContextManager[NotedOrder]":
     """Context of an order to a host, by its name or any URL of it. Raises InputError for a text that is neither."""
-    from app.admin.hosts import hostname
+    from app.policy.url import hostname
 
     return ordered(engine, act, hostname(name), detail)

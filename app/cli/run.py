@@ -13,8 +13,8 @@ from app.words import counted
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from app.admin.export.follow import PageFollower
     from app.config import Settings
+    from app.features.export.follow import PageFollower
     from app.local.services import Services
     from app.store.crawls import Crawl
 
@@ -80,9 +80,10 @@ def run(
 
 def compare(engine: "Engine", crawl: "Crawl") -> bool:
     """Compare the crawl's pages that wait to be, which beat left, for half a minute at most. True: interrupted."""
-    from app.beat.find_near import catch_up
     from app.errors import ServiceError
-    from app.store import db, near
+    from app.features.near import rows as near
+    from app.features.near.find import catch_up
+    from app.store import db
 
     try:
         with suppress(ServiceError):  # what is left is told of

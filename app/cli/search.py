@@ -9,7 +9,7 @@ from app.cli.out import AsJson, answer, passage, say, show_json, shown
 from app.words import counted
 
 if TYPE_CHECKING:
-    from app.admin.search import SearchResult
+    from app.features.search.find import SearchResult
 
 
 def search(
@@ -32,7 +32,7 @@ def search(
 
     The newest matches are ranked.
     """
-    from app.admin import search as searches
+    from app.features.search import find as searches
 
     with open_database() as (settings, engine):
         if wait:
@@ -55,7 +55,7 @@ def _show(found: "SearchResult") -> None:
 
 
 def _summary(found: "SearchResult") -> str:
-    from app.admin.search import RANKED
+    from app.features.search.find import RANKED
 
     matches = f"{counted(found.matches, 'page matches', 'pages match')} in {shown(found.crawl)}"
     if found.is_all:

@@ -100,6 +100,13 @@ FLEET = (
     MetricSpec("tiptoe_crawls", _G, "Crawls by state.", ("state",)),
     MetricSpec("tiptoe_archive_nodes", _G, "Machines that write the archive, by whether they can.", ("state",)),
     MetricSpec("tiptoe_archive_free_bytes", _G, "Free space of the fullest of their disks."),
+    MetricSpec(
+        "tiptoe_backlog_pages",
+        _G,
+        "Pages that wait to be compared (near_duplicates), indexed (search) or handled (handlers; 20,000 if there are "
+        "more): about as many.",
+        ("queue",),
+    ),
     MetricSpec("tiptoe_renders_due", _G, "Pages of active crawls that wait for a browser; 10,000 if there are more."),
     MetricSpec("tiptoe_render_workers", _G, "Workers of queue render, by whether they have a browser.", ("state",)),
     MetricSpec("tiptoe_processes_serving", _G, "Processes in the list for Prometheus, by what they are.", ("process",)),

@@ -11,13 +11,15 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from app.metrics.buckets import FETCH_S, RENDER_S, SETTLE_S, Buckets
 from app.model import Outcome
 from app.model.render import RenderRefusal
 from app.store.fetches import Fetch
-from app.store.renders import RenderEnd
+
+if TYPE_CHECKING:
+    from app.store.renders import RenderEnd
 
 GAP_SLACK_S = 0.001  # as v_politeness_audit has it
 MEMORY_EVERY_PAGES = 1_000
@@ -126,13 +128,13 @@ class Counts:
             if fetch["first_byte_ms"] is not None:
                 self.first_byte_s.add(fetch["first_byte_ms"] / 1000)
 
-    def rendered(self, rendered: Sequence[RenderEnd]) -> None:
+    def rendered(self, rendered: "Sequence[RenderEnd]") -> None:
         """Count pages that a browser opened."""
         with self.lock:
             for row in rendered:
                 self._count_render(row)
 
-    def _count_render(self, row: RenderEnd) -> None:
+    def _count_render(self, row: "RenderEnd") -> None:
         self.renders[row["state"], row["ending"] or "none"] += 1
         if row["wall_ms"] is not None:
             self.render_s.add(row["wall_ms"] / 1000)

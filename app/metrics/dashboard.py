@@ -117,6 +117,12 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 8,
                 (("by {{role}}", "sum by (role) (rate(tiptoe_hosts_dispatched_total[1m]))"),),
             ),
+            Panel(
+                "Pages that wait to be compared, indexed, handled",
+                "short",
+                8,
+                (("{{queue}}", "max by (queue) (tiptoe_backlog_pages)"),),
+            ),
         ),
     ),
     (

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sqlalchemy import Engine
 
+from app import plugins
 from app.errors import ServiceError
 from app.metrics import exposition
 from app.metrics.exposition import Value
@@ -26,6 +27,7 @@ LANES = range(4)
 HOST_STATES = ("due", "offered", "visited", "waiting", "resting", "paused", "quiet")
 CRAWL_STATES = ("active", "paused", "finished")
 ROLES = ("worker", "render", "beat")
+BACKLOGS = ("handlers", "near_duplicates", "search")  # queues of features that serve the whole fleet
 
 
 class FleetPage:
@@ -92,6 +94,7 @@ class FleetPage:
             crawls = fleet.crawls(tx)
             nodes = segments.nodes(tx)
             browsers = renders.workers(tx)
+            backlog = plugins.backlog(tx)
             renders_due = renders.depth(tx, RENDERS_MOST)
             roles = Counter(role_of(each.name) for each in fleet.serving(tx))
             lag_s = fleet.lag_s(tx, self._queues, offer_s=self._offer_s)
@@ -108,6 +111,7 @@ class FleetPage:
             "tiptoe_recent_requests_judged": judged.judged,
             "tiptoe_crawls": {state: crawls.get(state, 0) for state in CRAWL_STATES},
             "tiptoe_archive_nodes": {"stopped": stopped, "writing": len(nodes) - stopped},
+            "tiptoe_backlog_pages": {(queue,): backlog.get(queue, 0) for queue in BACKLOGS},
             "tiptoe_renders_due": renders_due,
             "tiptoe_render_workers": {"without_browser": without, "ready": len(browsers) - without},
             "tiptoe_processes_serving": {role: roles[role] for role in ROLES},

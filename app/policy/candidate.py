@@ -8,13 +8,15 @@ It does not know the id of its host: `app.store.url_rows.admission` makes its ro
 from typing import NamedTuple
 
 from app.model import Cause, RequestKind, Url
-from app.policy.focus.score import SEED
 from app.policy.lane import SEED_LANE
 from app.policy.lifecycle import URL_TRANSITIONS, UrlEvent, UrlState, url_after
 
 # What can happen to a URL that is not in the frontier, and the state that it gets there.
 _ENTERING = {event: url_after(None, event) for state, event in URL_TRANSITIONS if state is None}
 _CAUSES = {UrlEvent.DISALLOWED: Cause.ROBOTS, UrlEvent.TRAPPED: Cause.TRAP, UrlEvent.FORCED: Cause.FORCED}
+# Of a seed, and of a sitemap: the best, all of it by itself (`app.policy.focus.score.SEED`, packed).
+SEED_SCORE = 1.0
+SEED_PARTS = 60 << 24
 
 
 class Candidate(NamedTuple):
@@ -73,9 +75,9 @@ def in_front(crawl_id: int, url: Url, kind: RequestKind, *, depth: int = 0, foun
         url,
         kind,
         lane=SEED_LANE,
-        score=SEED.score,
+        score=SEED_SCORE,
         depth=depth,
         hops=0,
         found_on=found_on,
-        score_parts=SEED.packed(),
+        score_parts=SEED_PARTS,
     )

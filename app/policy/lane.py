@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from random import Random
+from types import MappingProxyType
 
 SEED_LANE = 0  # of seeds, and of sitemaps
 LAST_LANE = 3
+WEIGHTS: Mapping[int, int] = MappingProxyType({0: 8, 1: 4, 2: 2, 3: 1})  # of the draws, unless a profile says
 
 
 def draw(waiting: Mapping[int, int], n: int, rng: Random, weights: Mapping[int, int]) -> list[int]:

@@ -17,6 +17,7 @@ from hashlib import sha256
 
 from ada_url import join_url, normalize_url
 
+from app.errors import InputError
 from app.model import Origin, Refusal, Url
 
 MAX_LENGTH = 2_083  # characters (promise U2): the longest URL that Internet Explorer took
@@ -301,3 +302,17 @@ def _escapes(text: str) -> str:
 def _scalar_values(text: str) -> str:
     """Lone surrogates → U+FFFD, as the standard's USVString does; ada takes UTF-8 only."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def hostname(text: str) -> str:
+    """The canonical name, from a name or a URL. Raises InputError."""
+    return site_url(text).host
+
+
+def site_url(text: str) -> Url:
+    """The URL of a site, from a name or a URL. Raises InputError."""
+    given = text.strip()
+    url = Canon().canonicalise(given if "://" in given else f"http://{given}/")
+    if not isinstance(url, Url):
+        raise InputError(f"host {text!r}", "write a hostname, such as example.org")
+    return url

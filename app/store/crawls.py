@@ -8,10 +8,12 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
+from app.errors import InputError
 from app.model import CrawlEnding, CrawlSpec
 from app.model.reasons import words
 from app.policy.scope import Scope, ScopeKind
 from app.store import db
+from app.words import none_of
 
 _sql = db.queries("crawls")
 SMALL_BUDGET = 3_200  # pages: from there on processes draw lots of it (app.crawl.state.grants)
@@ -117,6 +119,15 @@ def create(tx: Connection, *, name: str, spec: CrawlSpec) -> int | None:
 def by_name(tx: Connection, name: str) -> Crawl | None:
     row = tx.execute(_sql["by_name"], {"name": name}).one_or_none()
     return _crawl(row) if row else None
+
+
+def named(tx: Connection, name: str) -> Crawl:
+    """Find a crawl by name. Raises InputError when there is none."""
+    crawl = by_name(tx, name)
+    if crawl is None:
+        newest_first = [other.name for other in reversed(every(tx))]
+        raise InputError(f"crawl {name}", none_of(name, newest_first))
+    return crawl
 
 
 def by_id(tx: Connection, crawl_id: int) -> Crawl:

@@ -70,9 +70,16 @@ RETURNING id
 WITH held AS MATERIALIZED (
     SELECT host_id FROM crawl_hosts WHERE crawl_id = :crawl_id ORDER BY host_id FOR UPDATE
 ), forgotten AS (
-    DELETE FROM crawl_hosts WHERE crawl_id = :crawl_id AND host_id IN (SELECT host_id FROM held) RETURNING pages
+    DELETE FROM crawl_hosts WHERE crawl_id = :crawl_id AND host_id IN (SELECT host_id FROM held) RETURNING pages, bytes
+), total AS (
+    SELECT CAST(coalesce(sum(pages), 0) AS bigint) AS pages, CAST(coalesce(sum(bytes), 0) AS bigint) AS bytes
+    FROM forgotten
+), uncounted AS (
+    INSERT INTO crawl_counts AS n (crawl_id, part, pages, bytes)
+    SELECT :crawl_id, pg_backend_pid() % 64, -pages, -bytes FROM total
+    ON CONFLICT (crawl_id, part) DO UPDATE SET pages = n.pages + excluded.pages, bytes = n.bytes + excluded.bytes
 )
-SELECT CAST(coalesce(sum(pages), 0) AS bigint) AS pages FROM forgotten
+SELECT pages FROM total
 
 -- next_round: begin a round, after forget_counts; workers forget their known URLs
 -- Grants of running visits and the log stay.
@@ -85,12 +92,14 @@ SELECT id FROM crawls WHERE id = :crawl_id FOR NO KEY UPDATE
 
 -- finish_candidates: active crawls with no URL in an open state, and no page that waits for a browser which is there
 -- Seeds may be committed between this query and the lock: finish_done checks again. One index probe each: NOT EXISTS
--- would be a join with every open URL, seconds at millions.
+-- would be a join with every open URL, seconds at millions. The order makes it one: without, the table may be read from
+-- its beginning, where URLs are that were fetched.
 SELECT c.id
 FROM crawls AS c
 WHERE c.state = 'active' AND NOT c.keep_fresh
-  AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'queued' LIMIT 1) IS NULL
-  AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'resting' AND u.retrying LIMIT 1) IS NULL
+  AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'queued' ORDER BY u.host_id LIMIT 1) IS NULL
+  AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'resting' AND u.retrying
+       ORDER BY u.due_at LIMIT 1) IS NULL
   AND (SELECT true FROM renders AS r WHERE r.crawl_id = c.id AND r.state = 'due' AND c.render <> 'never'
        AND EXISTS (
            SELECT FROM render_workers AS w
@@ -102,8 +111,9 @@ ORDER BY c.id
 UPDATE crawls AS c
 SET state = 'finished', finished_at = clock_timestamp(), state_since = clock_timestamp(), ended_because = 'done'
 WHERE c.id = :crawl_id AND c.state = 'active' AND NOT c.keep_fresh
-  AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'queued' LIMIT 1) IS NULL
-  AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'resting' AND u.retrying LIMIT 1) IS NULL
+  AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'queued' ORDER BY u.host_id LIMIT 1) IS NULL
+  AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'resting' AND u.retrying
+       ORDER BY u.due_at LIMIT 1) IS NULL
   AND (SELECT true FROM renders AS r WHERE r.crawl_id = c.id AND r.state = 'due' AND c.render <> 'never'
        AND EXISTS (
            SELECT FROM render_workers AS w
@@ -115,7 +125,7 @@ RETURNING c.id, c.name
 SELECT c.id
 FROM crawls AS c
 CROSS JOIN LATERAL (
-    SELECT coalesce(sum(pages), 0) AS pages, coalesce(sum(bytes), 0) AS bytes FROM crawl_hosts WHERE crawl_id = c.id
+    SELECT coalesce(sum(pages), 0) AS pages, coalesce(sum(bytes), 0) AS bytes FROM crawl_counts WHERE crawl_id = c.id
 ) AS got
 WHERE c.state = 'active' AND num_nonnulls(c.max_pages, c.max_bytes, c.max_seconds) > 0
   AND (got.pages >= c.max_pages OR got.bytes >= c.max_bytes OR c.pages_reserved >= c.max_pages
@@ -139,7 +149,7 @@ WITH spent AS MATERIALIZED (
     FROM crawls AS c
     CROSS JOIN LATERAL (
         SELECT coalesce(sum(pages), 0) AS pages, coalesce(sum(bytes), 0) AS bytes
-        FROM crawl_hosts WHERE crawl_id = c.id
+        FROM crawl_counts WHERE crawl_id = c.id
     ) AS got
     WHERE c.id = :crawl_id
 )
@@ -170,7 +180,7 @@ UPDATE hosts SET lease_token = gen_random_uuid() FROM lapsed WHERE hosts.id = la
 -- recount_reserved: free grants that no visit can hold any more; the crawl is locked
 -- A visit taken up after the last grant holds none, so other crawls' visits to the same hosts do not matter.
 UPDATE crawls AS c
-SET pages_reserved = (SELECT coalesce(sum(pages), 0) FROM crawl_hosts WHERE crawl_id = c.id)
+SET pages_reserved = (SELECT coalesce(sum(pages), 0) FROM crawl_counts WHERE crawl_id = c.id)
 WHERE c.id = :crawl_id AND c.pages_reserved >= c.max_pages
   AND coalesce(c.pages_held_until < clock_timestamp(), true)
   AND NOT EXISTS (
@@ -254,15 +264,27 @@ FROM held
 WHERE c.id = held.id AND clock_timestamp() < CAST(:held_until AS timestamptz)
 
 -- count: add a settle's counts; in key order, so that it and forget_counts cannot deadlock
-INSERT INTO crawl_hosts (crawl_id, host_id, pages, fetches, failed, bytes, last_fetch_at)
-SELECT r.crawl_id, r.host_id, r.pages, r.fetches, r.failed, r.bytes, clock_timestamp()
-FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, host_id bigint, pages bigint, fetches bigint,
-    failed bigint, bytes bigint)
-ORDER BY r.crawl_id, r.host_id
-ON CONFLICT (crawl_id, host_id) DO UPDATE
-SET pages = crawl_hosts.pages + excluded.pages, fetches = crawl_hosts.fetches + excluded.fetches,
-    failed = crawl_hosts.failed + excluded.failed, bytes = crawl_hosts.bytes + excluded.bytes,
-    last_fetch_at = excluded.last_fetch_at
+-- The sums of a crawl stand beside, in parts: each session adds to a part of its own, and waits for no other. The rows
+-- of hosts come first, as everywhere: the offset asks for them.
+WITH counted AS (
+    INSERT INTO crawl_hosts (crawl_id, host_id, pages, fetches, failed, bytes, last_fetch_at)
+    SELECT r.crawl_id, r.host_id, r.pages, r.fetches, r.failed, r.bytes, clock_timestamp()
+    FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, host_id bigint, pages bigint, fetches bigint,
+        failed bigint, bytes bigint)
+    ORDER BY r.crawl_id, r.host_id
+    ON CONFLICT (crawl_id, host_id) DO UPDATE
+    SET pages = crawl_hosts.pages + excluded.pages, fetches = crawl_hosts.fetches + excluded.fetches,
+        failed = crawl_hosts.failed + excluded.failed, bytes = crawl_hosts.bytes + excluded.bytes,
+        last_fetch_at = excluded.last_fetch_at
+    RETURNING crawl_id
+)
+INSERT INTO crawl_counts AS n (crawl_id, part, pages, bytes)
+SELECT r.crawl_id, pg_backend_pid() % 64, sum(r.pages), sum(r.bytes)
+FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, pages bigint, bytes bigint)
+GROUP BY r.crawl_id
+ORDER BY r.crawl_id
+OFFSET (SELECT 0 * count(*) FROM counted)
+ON CONFLICT (crawl_id, part) DO UPDATE SET pages = n.pages + excluded.pages, bytes = n.bytes + excluded.bytes
 
 -- totals: a crawl's counts of this round
 SELECT c.id, c.name, c.state, c.ended_because, c.ended_detail, c.round, c.sitemaps, c.honour_opt_outs, c.archive,

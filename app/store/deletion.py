@@ -26,9 +26,8 @@ def of_hosts(tx: Connection, *, crawl_id: int, after: int, until: int) -> None:
 
 
 def queued(tx: Connection, crawl_id: int) -> None:
-    """Delete the crawl's pages from the queues of those that wait to be indexed, and to be compared."""
+    """Delete the crawl's pages from the queue of those that wait to be indexed."""
     tx.execute(_sql["queued"], {"crawl_id": crawl_id})
-    tx.execute(_sql["compared"], {"crawl_id": crawl_id})
 
 
 def suppressions(tx: Connection, crawl_id: int) -> int:

@@ -28,18 +28,25 @@ WITH gone_pages AS (
     DELETE FROM items WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
 ), gone_counts AS (
     DELETE FROM crawl_hosts WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
+    RETURNING pages, bytes
+), uncounted AS (
+    INSERT INTO crawl_counts AS n (crawl_id, part, pages, bytes)
+    SELECT :crawl_id, pg_backend_pid() % 64, -sum(pages), -sum(bytes) FROM gone_counts HAVING count(*) > 0
+    ON CONFLICT (crawl_id, part) DO UPDATE SET pages = n.pages + excluded.pages, bytes = n.bytes + excluded.bytes
 )
 DELETE FROM urls WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
 
 -- queued: delete the crawl's pages that wait to be indexed
 DELETE FROM search_queue WHERE crawl_id = :crawl_id
 
--- compared: delete the crawl's pages that wait to be compared
-DELETE FROM near_queue WHERE crawl_id = :crawl_id
-
 -- suppressions: delete n refused links of a crawl
 DELETE FROM suppressions
 WHERE ctid = ANY(ARRAY(SELECT ctid FROM suppressions WHERE crawl_id = :crawl_id LIMIT :n))
 
--- crawl: delete the crawl's own row, last of all
-DELETE FROM crawls WHERE id = :crawl_id AND state = 'finished' RETURNING id
+-- crawl: delete the crawl's own row and its sums, last of all
+WITH gone AS (
+    DELETE FROM crawls WHERE id = :crawl_id AND state = 'finished' RETURNING id
+), sums AS (
+    DELETE FROM crawl_counts AS n USING gone WHERE n.crawl_id = gone.id
+)
+SELECT id FROM gone

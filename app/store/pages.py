@@ -7,9 +7,10 @@ from typing import Any, NamedTuple, NotRequired, TypedDict
 from sqlalchemy import Connection
 
 from app.model.shell import ShellSign
-from app.store import db, search
+from app.store import db
 from app.store.reread import ReadRow, Renewed
-from app.store.search import Where as Where
+from app.store.url_rows import Where as Where
+from app.store.url_rows import places
 
 _sql = db.queries("pages")
 
@@ -62,28 +63,26 @@ class Revision(TypedDict):
     noarchive: bool
 
 
-def keep(tx: Connection, rows: Sequence[PageRow]) -> None:
-    """Store pages. One whose text may not be kept loses the words that it was found by."""
-    if rows:
-        db.run(tx, _sql["keep"], {"rows": db.rows_param(rows)})
-        if changed := [(row["host_id"], row["crawl_id"], row["key"]) for row in rows if row.get("changed")]:
-            db.run(tx, _sql["changed"], {"rows": search.places(changed)})
-        without = [row for row in rows if row["main_text"] is None]
-        search.forget(tx, [(row["host_id"], row["crawl_id"], row["key"]) for row in without])
+def keep(tx: Connection, rows: Sequence[PageRow]) -> list[Where]:
+    """Store pages. Returns those whose text is new."""
+    if not rows:
+        return []
+    found = db.run(tx, _sql["keep"], {"rows": db.rows_param(rows)}).all()
+    if changed := [(row["host_id"], row["crawl_id"], row["key"]) for row in rows if row.get("changed")]:
+        db.run(tx, _sql["changed"], {"rows": places(changed)})
+    return [(row.host_id, row.crawl_id, row.key) for row in found]
 
 
 def drop(tx: Connection, pages: Collection[Where]) -> None:
-    """Delete pages that must not be kept, with their notes as duplicates; their fingerprints follow."""
+    """Delete pages that must not be kept, with their notes as duplicates."""
     if pages:
-        db.run(tx, _sql["drop"], {"rows": search.places(pages)})
+        db.run(tx, _sql["drop"], {"rows": places(pages)})
         forget_duplicates(tx, pages)
 
 
 def revise(tx: Connection, rows: Sequence[Revision]) -> None:
     if rows:
         db.run(tx, _sql["revise"], {"rows": db.rows_param(rows)})
-        without = [row for row in rows if row["noarchive"]]
-        search.forget(tx, [(row["host_id"], row["crawl_id"], row["key"]) for row in without])
 
 
 def originals(
@@ -121,14 +120,14 @@ def note_duplicates(tx: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
 
 def noted_duplicates(tx: Connection, pages: Iterable[Where]) -> set[Where]:
     """The pages among these that are noted as exact copies."""
-    found = db.run(tx, _sql["noted_duplicates"], {"rows": search.places(pages)})
+    found = db.run(tx, _sql["noted_duplicates"], {"rows": places(pages)})
     return {(row.host_id, row.crawl_id, row.key) for row in found}
 
 
 def forget_duplicates(tx: Connection, pages: Collection[Where]) -> None:
     """Delete the notes of pages that were fetched again and are no duplicates any more."""
     if pages:
-        db.run(tx, _sql["forget_duplicates"], {"rows": search.places(pages)})
+        db.run(tx, _sql["forget_duplicates"], {"rows": places(pages)})
 
 
 def of_url(tx: Connection, *, host_id: int, key: bytes) -> dict[int, dict[str, Any]]:

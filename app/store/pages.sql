@@ -1,6 +1,6 @@
 -- keep: store pages; a page fetched again replaces its row
 -- Texts of two versions of the reader are not compared: whether such a page has changed is not known.
--- Pages of crawls that are searched queue up to be indexed, new texts to be compared
+-- Pages of crawls that are searched queue up to be indexed. It returns those whose text is new.
 -- The same bytes are no change, whatever is read from them: a newer release may read more, or less.
 -- What a browser made stands until it makes it anew: the plain answer of such a page says nothing. A document is no
 -- change of its shell, nor a shell of its document: only like is compared with like.
@@ -57,15 +57,13 @@ SET status = excluded.status, content_type = excluded.content_type, charset = ex
     THEN pages.changed_at ELSE excluded.changed_at END
 RETURNING host_id, crawl_id, key,
     changed_at = fetched_at OR rendered_at IS NOT NULL OR needs_script IS NOT NULL AS is_new
-), compared AS (
-INSERT INTO near_queue (host_id, crawl_id, key)
-SELECT k.host_id, k.crawl_id, k.key
-FROM kept AS k
-JOIN crawls AS c ON c.id = k.crawl_id AND near_duplicates
-WHERE k.is_new OR (k.host_id, k.crawl_id, k.key) IN (SELECT host_id, crawl_id, key FROM other)
-)
+), searched AS (
 INSERT INTO search_queue (host_id, crawl_id, key)
 SELECT k.host_id, crawl_id, k.key FROM kept AS k JOIN crawls AS c ON c.id = crawl_id AND search
+)
+SELECT k.host_id, k.crawl_id, k.key
+FROM kept AS k
+WHERE k.is_new OR (k.host_id, k.crawl_id, k.key) IN (SELECT host_id, crawl_id, key FROM other)
 
 -- changed: pages that were stored just now, and say something else than before
 UPDATE pages AS p
@@ -94,16 +92,10 @@ FROM (
 JOIN pages AS p ON p.host_id = :host_id AND p.crawl_id = :crawl_id AND p.key = f.url_key
 WHERE p.main_text <> ''
 
--- drop: delete pages that their owners do not want kept; those with a fingerprint queue up to lose it
-WITH dropped AS (
-    DELETE FROM pages AS p
-    USING json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
-    WHERE p.host_id = r.host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key, 'hex')
-    RETURNING p.host_id, p.crawl_id, p.key
-)
-INSERT INTO near_queue (host_id, crawl_id, key)
-SELECT f.host_id, f.crawl_id, f.key
-FROM dropped AS d JOIN fingerprints AS f ON f.host_id = d.host_id AND f.crawl_id = d.crawl_id AND f.key = d.key
+-- drop: delete pages that their owners do not want kept
+DELETE FROM pages AS p
+USING json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
+WHERE p.host_id = r.host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key, 'hex')
 
 -- revise: apply a 304's changes to a stored page; exports of what is new take it again
 UPDATE pages AS p

@@ -78,9 +78,7 @@ def forget(tx: Connection, *, host_id: int, keys: Sequence[tuple[int, bytes]]) -
 def move(tx: Connection, *, host_id: int, folds: Sequence[Fold]) -> None:
     """Give URLs their new forms. No row has these. The words of their pages were forgotten."""
     if folds:
-        where = {"host_id": host_id, "rows": _rows(folds)}
-        db.run(tx, _sql["move"], where)
-        db.run(tx, _sql["compare"], where)
+        db.run(tx, _sql["move"], {"host_id": host_id, "rows": _rows(folds)})
 
 
 def move_records(tx: Connection, *, host_id: int, folds: Sequence[Fold]) -> None:

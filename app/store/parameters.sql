@@ -76,13 +76,6 @@ UPDATE captures AS c SET key = decode(r.new_key, 'hex')
 FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text, new_key text)
 WHERE c.host_id = :host_id AND c.crawl_id = r.crawl_id AND c.key = decode(r.key, 'hex')
 
--- compare: queue pages to be compared with others, and those that have another form now to lose their fingerprints
-INSERT INTO near_queue (host_id, crawl_id, key)
-SELECT :host_id, r.crawl_id, decode(form.key, 'hex')
-FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text, new_key text)
-JOIN crawls AS c ON c.id = r.crawl_id AND c.near_duplicates
-CROSS JOIN LATERAL (VALUES (r.key), (r.new_key)) AS form (key)
-
 -- forget_copies: delete the notes that the old forms were copies
 DELETE FROM duplicates AS d USING json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text)
 WHERE d.host_id = :host_id AND d.crawl_id = r.crawl_id AND d.key = decode(r.key, 'hex')

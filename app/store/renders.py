@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from app.model.shell import ShellSign
 from app.store import db
 from app.store.host_rows import Offer
-from app.store.url_rows import Due
+from app.store.url_rows import Due, due_of
 
 _sql = db.queries("renders")
 
@@ -127,7 +127,7 @@ def page(tx: Connection, taken: TakenRender) -> Due | None:
     """The frontier's row of a page. None: its crawl was deleted."""
     where = {"host_id": taken.host_id, "crawl_id": taken.crawl_id, "key": taken.key}
     row = db.run(tx, _sql["page"], where).one_or_none()
-    return None if row is None else Due(**row._asdict())
+    return None if row is None else due_of(row)
 
 
 def end(tx: Connection, rows: Sequence[RenderEnd]) -> None:

@@ -116,11 +116,11 @@ FROM ended AS d
 WHERE u.host_id = d.host_id AND u.crawl_id = d.crawl_id AND u.key = d.key AND d.text_sha256 IS NOT NULL
 
 -- page: the frontier's row of a page that is rendered, as `urls.pick` gives it
-SELECT c.revision, c.max_pages IS NOT NULL AS has_page_budget, c.sitemaps, c.honour_opt_outs, c.archive, c.keep_links,
-       c.render, CAST(c.admits_above AS double precision) AS admits_above, c.recrawl_price_s, u.host_id, u.crawl_id,
-       u.id, u.key, u.kind, u.url, u.linked, u.lane, u.depth, u.hops, u.score, u.attempts, u.network_failures,
-       u.server_failures, u.parse_failures, u.etag, u.last_modified, u.body_sha256, u.text_sha256, u.interval_s,
-       u.outcome, u.alias_of, u.fetched_at, u.changed_at, u.sitemap_id, u.lastmod, u.directives, u.opt_out, u.cause,
+SELECT c.revision, c.max_pages IS NOT NULL AS has_page_budget, c.honour_opt_outs,
+       CAST(c.admits_above AS double precision) AS admits_above, c.recrawl_price_s, u.host_id, u.crawl_id, u.key,
+       u.kind, u.url, u.linked, u.lane, u.depth, u.hops, u.score, u.attempts, u.network_failures, u.server_failures,
+       u.parse_failures, u.etag, u.last_modified, u.body_sha256, u.text_sha256, u.interval_s,
+       u.outcome, u.alias_of, u.fetched_at, u.sitemap_id, u.lastmod, u.directives, u.opt_out, u.cause,
        u.detail, u.found_on, u.change_shape, u.change_s, u.score_parts, p.reader
 FROM urls AS u JOIN crawls AS c ON c.id = u.crawl_id
 LEFT JOIN pages AS p

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, TypedDict
 from sqlalchemy import Connection
 
 from app.model import Capture
-from app.store import db, search
-from app.store.search import Where
+from app.store import db
+from app.store.url_rows import Where, places
 
 _sql = db.queries("reread")
 IDLE_S = 120  # that a transaction may wait for a reader: none that is killed leaves its locks behind for longer
@@ -115,14 +115,14 @@ def compare_with(tx: Connection, rows: Sequence[Renewed]) -> None:
 
 def part(tx: Connection, pages: Collection[Where]) -> set[Where]:
     """Forget notes of the same text that no longer hold, of these pages and of those that repeated them."""
-    found = db.run(tx, _sql["part"], {"rows": search.places(pages)})
+    found = db.run(tx, _sql["part"], {"rows": places(pages)})
     return {(row.host_id, row.crawl_id, row.key) for row in found}
 
 
 def queue(tx: Connection, pages: Collection[Where]) -> None:
-    """Have pages compared with others, and indexed."""
+    """Have pages indexed."""
     if pages:
-        db.run(tx, _sql["queue"], {"rows": search.places(sorted(pages))})
+        db.run(tx, _sql["queue"], {"rows": places(sorted(pages))})
 
 
 def handle(tx: Connection, rows: Sequence[Renewed]) -> int:

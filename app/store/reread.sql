@@ -91,16 +91,11 @@ WHERE d.host_id = n.host_id AND d.crawl_id = n.crawl_id AND d.key = n.key AND d.
   AND p.reader = o.reader AND p.text_sha256 <> o.text_sha256
 RETURNING d.host_id, d.crawl_id, d.key
 
--- queue: have pages compared and indexed, in crawls that ask for it
-WITH r AS MATERIALIZED (
-    SELECT host_id, crawl_id, decode(key, 'hex') AS key
-    FROM json_to_recordset(CAST(:rows AS json)) AS given (host_id bigint, crawl_id bigint, key text)
-), compared AS (
-    INSERT INTO near_queue (host_id, crawl_id, key)
-    SELECT r.host_id, r.crawl_id, r.key FROM r JOIN crawls AS c ON c.id = r.crawl_id AND c.near_duplicates
-)
+-- queue: have pages indexed, in crawls that ask for it
 INSERT INTO search_queue (host_id, crawl_id, key)
-SELECT r.host_id, r.crawl_id, r.key FROM r JOIN crawls AS c ON c.id = r.crawl_id AND c.search
+SELECT r.host_id, r.crawl_id, decode(r.key, 'hex')
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
+JOIN crawls AS c ON c.id = r.crawl_id AND c.search
 
 -- handle: have handlers handle pages again that they have handled with another text
 -- By the capture that was read: the one that they had may have been deleted.

@@ -792,10 +792,11 @@ duplicates = Table(
 near_queue = Table(
     "near_queue",
     metadata,
-    _identity(),
+    Column("id", BigInteger, Identity(always=True), nullable=False),
     Column("host_id", BigInteger, nullable=False),
     Column("crawl_id", BigInteger, nullable=False),
     Column("key", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("crawl_id", "id"),
     comment="Pages whose text is new, to be compared with others, the oldest first; a page may be there twice.",
 )
 
@@ -806,9 +807,9 @@ fingerprints = Table(
     Column("crawl_id", BigInteger, nullable=False),
     Column("key", LargeBinary, nullable=False),
     Column("id", BigInteger, Identity(always=True), nullable=False, comment="the oldest is an original"),
-    Column("simhash", BigInteger, nullable=False, comment="64 bits: app.policy.focus.simhash"),
+    Column("simhash", BigInteger, nullable=False, comment="64 bits"),
     PrimaryKeyConstraint("host_id", "crawl_id", "key"),
-    Index("fingerprints_id", "id", unique=True),
+    Index("fingerprints_id", "crawl_id", "id", unique=True),
     Index("fingerprints_host", "host_id", "crawl_id", postgresql_include=["id", "simhash"]),
     comment="Fingerprints of main texts. Written by beat, after the page.",
 )
@@ -826,12 +827,11 @@ fingerprint_keys = Table(
 fingerprints_keyed = Table(
     "fingerprints_keyed",
     metadata,
-    Column("is_only", Boolean, primary_key=True, server_default=text("true")),
+    Column("crawl_id", BigInteger, primary_key=True, autoincrement=False),
     Column("up_to", BigInteger, nullable=False, comment="the last fingerprint that has keys, if others look for it"),
-    Column("crawl_ids", ARRAY(BigInteger), nullable=False, comment="crawls that have such"),
-    Column("compared_by", BigInteger, nullable=False, comment="the last transaction that compared pages"),
-    CheckConstraint("is_only", name="one_row"),
-    comment="Up to which fingerprint keys are written: younger ones are in the memory of the process that compares.",
+    Column("compared_by", BigInteger, nullable=False, comment="the last transaction that compared its pages"),
+    comment="By crawl, up to which fingerprint keys are written: younger ones are in the memory of the process that "
+    "compares.",
 )
 
 crawl_metrics = Table(
@@ -892,6 +892,17 @@ crawl_hosts = Table(
     Column("last_fetch_at", Time),
     PrimaryKeyConstraint("crawl_id", "host_id"),
     comment="What a crawl got from a host in this round; written only under the host's lease.",
+)
+
+crawl_counts = Table(
+    "crawl_counts",
+    metadata,
+    Column("crawl_id", BigInteger, nullable=False),
+    Column("part", SmallInteger, nullable=False, comment="each session adds to one, by the number of its process"),
+    Column("pages", BigInteger, nullable=False, comment="may be negative: the parts' sum is what counts"),
+    Column("bytes", BigInteger, nullable=False, comment="the same"),
+    PrimaryKeyConstraint("crawl_id", "part"),
+    comment="Sums of crawl_hosts, by crawl, in parts; each writer of crawl_hosts keeps them in the same transaction.",
 )
 
 url_patterns = Table(

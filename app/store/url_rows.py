@@ -1,12 +1,22 @@
 """The rows of `urls` as they go in and come out, and the one place where a candidate becomes a row."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, NotRequired, TypedDict
+from operator import attrgetter
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from app.model import Cause
 from app.policy.candidate import Candidate
+from app.store import db
+
+Where = tuple[int, int, bytes]  # host id, crawl id, URL key
+
+
+def places(pages: Iterable[Where]) -> db.RowsParam:
+    """Places as rows for a query."""
+    return db.rows_param([{"host_id": host_id, "crawl_id": crawl_id, "key": key} for host_id, crawl_id, key in pages])
 
 
 class Wanted(TypedDict):
@@ -17,17 +27,55 @@ class Wanted(TypedDict):
     out_of_reach: list[str]
 
 
-class Due(NamedTuple):
-    """A queued URL as a visit picks it, with results of its last fetch and settings of its crawl.
-
-    reader  version of what found the text that text_sha256 is of; None, 0: of a release that noted none
+class DueCrawl(NamedTuple):
+    """A crawl at the pick of its URL: what changes without its order.   revision: of the order, of which a visit has a
+    copy
     """
 
     revision: int
     has_page_budget: bool
+    admits_above: float | None
+    recrawl_price_s: float | None
+
+
+class InARow(NamedTuple):
+    """Failures of a URL in a row, by their class."""
+
+    network: int
+    server: int
+    parse: int
+
+
+class DueDocument(NamedTuple):
+    """A URL's document as it was fetched last.
+
+    reader  version of what found the text that text_sha256 is of; None, 0: of a release that noted none
+    """
+
+    etag: str | None
+    last_modified: str | None
+    body_sha256: bytes | None
+    text_sha256: bytes | None
+    reader: int | None
+
+
+class Rhythm(NamedTuple):
+    """How often a URL is looked at, and what is believed of its changes (`app.policy.change_rate`)."""
+
+    interval_s: float | None
+    change_shape: float | None
+    change_s: float | None
+
+
+class Due(NamedTuple):
+    """A queued URL as a visit picks it, with results of its last fetch."""
+
+    crawl: DueCrawl
+    failures: InARow
+    known: DueDocument
+    rhythm: Rhythm
     host_id: int
     crawl_id: int
-    id: int
     key: bytes
     kind: str
     url: str
@@ -37,36 +85,36 @@ class Due(NamedTuple):
     hops: int
     score: float
     attempts: int
-    network_failures: int
-    server_failures: int
-    parse_failures: int
-    etag: str | None
-    last_modified: str | None
-    body_sha256: bytes | None
-    text_sha256: bytes | None
-    interval_s: float | None
     outcome: str | None
     alias_of: str | None
     fetched_at: datetime | None
-    changed_at: datetime | None
     sitemap_id: int | None
     lastmod: datetime | None
     directives: str | None
     opt_out: str | None
     cause: str | None
     detail: str | None
-    sitemaps: str
     honour_opt_outs: bool
-    archive: bool
-    admits_above: float | None
-    recrawl_price_s: float | None
     found_on: str | None
-    change_shape: float | None
-    change_s: float | None
     score_parts: int | None
-    keep_links: bool = False
-    render: str = "never"
-    reader: int | None = None
+
+
+_crawl_of = attrgetter(*DueCrawl._fields)
+_failures_of = attrgetter(*(f"{name}_failures" for name in InARow._fields))
+_known_of = attrgetter(*DueDocument._fields)
+_rhythm_of = attrgetter(*Rhythm._fields)
+_rest_of = attrgetter(*Due._fields[4:])
+
+
+def due_of(row: Any) -> Due:
+    """A URL that was picked, from the row of a query."""
+    parts = (
+        DueCrawl(*_crawl_of(row)),
+        InARow(*_failures_of(row)),
+        DueDocument(*_known_of(row)),
+        Rhythm(*_rhythm_of(row)),
+    )
+    return Due(*parts, *_rest_of(row))
 
 
 class Admission(TypedDict):

@@ -13,7 +13,18 @@ from sqlalchemy import Connection
 
 from app.model import Cause, RestReason
 from app.store import db
-from app.store.url_rows import Admission, Admitted, Due, Raise, RefusedUrls, Result, RobotsRefused, RoundLot, Wanted
+from app.store.url_rows import (
+    Admission,
+    Admitted,
+    Due,
+    Raise,
+    RefusedUrls,
+    Result,
+    RobotsRefused,
+    RoundLot,
+    Wanted,
+    due_of,
+)
 
 _sql = db.queries("urls")
 MOST_AHEAD = 10_000
@@ -23,7 +34,7 @@ _AFTER_ALL_KEYS = b"\xff" * 33
 
 def pick(tx: Connection, wanted: Sequence[Wanted]) -> list[Due]:
     """Pick URLs, the best first within each host, crawl and lane."""
-    return db.run(tx, _sql["pick"], {"rows": db.rows_param(wanted)}).of(Due)
+    return [due_of(row) for row in db.run(tx, _sql["pick"], {"rows": db.rows_param(wanted)})]
 
 
 def top(tx: Connection, *, crawl_id: int, n: int) -> list[Mapping[str, Any]]:

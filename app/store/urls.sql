@@ -1,9 +1,9 @@
 -- pick: hosts' next URLs in every active crawl and lane, best first, but for origins whose robots.txt is out of reach
-SELECT c.revision, c.max_pages IS NOT NULL AS has_page_budget, c.sitemaps, c.honour_opt_outs, c.archive, c.keep_links,
-       c.render, CAST(c.admits_above AS double precision) AS admits_above, c.recrawl_price_s, u.host_id, u.crawl_id,
-       u.id, u.key, u.kind, u.url, u.linked, u.lane, u.depth, u.hops, u.score, u.attempts, u.network_failures,
-       u.server_failures, u.parse_failures, u.etag, u.last_modified, u.body_sha256, u.text_sha256, u.interval_s,
-       u.outcome, u.alias_of, u.fetched_at, u.changed_at, u.sitemap_id, u.lastmod, u.directives, u.opt_out, u.cause,
+SELECT c.revision, c.max_pages IS NOT NULL AS has_page_budget, c.honour_opt_outs,
+       CAST(c.admits_above AS double precision) AS admits_above, c.recrawl_price_s, u.host_id, u.crawl_id, u.key,
+       u.kind, u.url, u.linked, u.lane, u.depth, u.hops, u.score, u.attempts, u.network_failures, u.server_failures,
+       u.parse_failures, u.etag, u.last_modified, u.body_sha256, u.text_sha256, u.interval_s,
+       u.outcome, u.alias_of, u.fetched_at, u.sitemap_id, u.lastmod, u.directives, u.opt_out, u.cause,
        u.detail, u.found_on, u.change_shape, u.change_s, u.score_parts,
        CASE WHEN u.text_sha256 IS NOT NULL THEN coalesce((
            SELECT coalesce(p.reader, 0) FROM pages AS p

@@ -121,7 +121,19 @@ def test_an_idle_fleet_is_well(worker: Worker) -> None:
         "queues": "ok",
         "beat": "ok",
         "frontier": "ok",
+        "backlog": "ok",
     }
+
+
+@pytest.mark.parametrize(("last", "grade"), [(10_000, Grade.OK), (10_001, Grade.WARN)])
+def test_a_long_queue_of_a_feature_is_told(worker: Worker, last: int, grade: Grade) -> None:
+    for n in (1, last):
+        query = "INSERT INTO near_queue (id, host_id, crawl_id, key) OVERRIDING SYSTEM VALUE VALUES (:n, 1, 1, 'k')"
+        sql(worker.engine, query, n=n)
+    check = the(fleet(worker, {}), "backlog")
+    assert check.grade == grade
+    assert f"{last:,} pages for near_duplicates" in check.finding
+    assert ("more workers" in check.remedy) is (grade is Grade.WARN)
 
 
 def test_a_working_fleet_is_well(worker: Worker, web: Web) -> None:

@@ -8,6 +8,7 @@ from app.admin import hosts
 from app.crawl.state.worker import Worker
 from app.errors import InputError
 from app.policy.host import queue_for
+from app.policy.url import hostname
 from tests.crawl.loop import go, run, start
 from tests.crawl.web import Answer, Site, Web, html
 from tests.store.rows import one, sql
@@ -231,10 +232,10 @@ def test_a_host_that_nobody_met(worker: Worker, act: Callable[[Worker, str], obj
     ],
 )
 def test_hostnames(given: str, name: str) -> None:
-    assert hosts.hostname(given) == name
+    assert hostname(given) == name
 
 
 @pytest.mark.parametrize("given", ["", "a b", "ftp://a.test/", "http://"])
 def test_no_hostnames(given: str) -> None:
     with pytest.raises(InputError, match="write a hostname"):
-        hosts.hostname(given)
+        hostname(given)

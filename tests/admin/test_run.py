@@ -18,7 +18,7 @@ from app.model import Budgets, CrawlChange, VisitEnding
 from app.policy.lifecycle_visit import VisitEvent
 from app.store import crawls, db
 from tests.crawl.loop import start
-from tests.store.rows import claim, one, sql
+from tests.store.rows import claim, counted, one, sql
 
 RESUMED, ENDED, ROUND = Beginning.RESUMED, Beginning.ENDED, Beginning.ROUND
 
@@ -112,7 +112,7 @@ def test_pages_that_wait_for_a_browser_are_opened_once_there_is_one(
 
 def test_a_crawl_at_its_budget_still_does_not_go_on(worker: Worker) -> None:
     start(worker, "http://a.test/", budgets=Budgets(max_pages=5))
-    sql(worker.engine, "INSERT INTO crawl_hosts (crawl_id, host_id, pages) VALUES (1, 1, 5)")
+    counted(worker.engine, 1, 1, pages=5)
     put(worker, "finished", "max_pages")
     ended = once_more(worker, max_pages=5)
     assert (how(ended), ended.crawl.ended_because) == (("finished", ENDED), "max_pages")
@@ -145,7 +145,7 @@ def test_again_keeps_the_grants_of_running_visits(worker: Worker) -> None:
     """30 pages came, 50 more are in hand: those come in the new round, or are given back."""
     start(worker, "http://a.test/", budgets=Budgets(max_pages=100))
     grant(worker, 80)
-    sql(worker.engine, "INSERT INTO crawl_hosts (crawl_id, host_id, pages) VALUES (1, 1, 30)")
+    counted(worker.engine, 1, 1, pages=30)
     once_more(worker, max_pages=100, again=True)
     assert budget_row(worker) == (100, 50, 0)
     grant(worker, -50)

@@ -11,8 +11,9 @@ from sqlalchemy import Engine
 from app.features.archive import recording
 from app.features.archive.read import Archive
 from app.features.archive.writer import ArchiveWriter
+from app.features.export import rows as export
 from app.model import Capture, Reply
-from app.store import captures, db, export
+from app.store import captures, db
 from tests.archive import answers
 from tests.archive.conftest import MakeWriter
 from tests.archive.deposits import deposit

@@ -1,5 +1,6 @@
 """A crawl ends by itself: nothing left in an open state, or at a budget; and only then."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,7 +9,20 @@ from sqlalchemy import Engine, text
 from app.beat.finish import finish
 from app.policy.scope import ScopeKind, scope_of
 from app.store import crawls, db, hosts, urls
-from tests.store.rows import Aside, admission, admit, await_blocked, backend, claim, make_crawl, make_host, one, sql
+from tests.store.rows import (
+    Aside,
+    admission,
+    admit,
+    await_blocked,
+    backend,
+    claim,
+    counted,
+    make_crawl,
+    make_host,
+    one,
+    sql,
+)
+from tests.store.test_plans import looked_at
 
 REST = "due_at = now() + interval '1 day'"
 
@@ -84,13 +98,12 @@ def test_a_crawl_ends_at_a_budget(
     admit(engine, admission(made[0], crawl_id))
     sql(engine, "UPDATE crawls SET active_since = now() - interval '60 s'")
     for host_id, share in zip(made, (1, 0), strict=True):
-        sql(
+        counted(
             engine,
-            "INSERT INTO crawl_hosts (crawl_id, host_id, pages, bytes) VALUES (:c, :h, :p, :b)",
-            c=crawl_id,
-            h=host_id,
-            p=got.get("pages", 0) - 1 if share else min(got.get("pages", 0), 1),
-            b=got.get("bytes", 0) - 1 if share else min(got.get("bytes", 0), 1),
+            crawl_id,
+            host_id,
+            pages=got.get("pages", 0) - 1 if share else min(got.get("pages", 0), 1),
+            bytes=got.get("bytes", 0) - 1 if share else min(got.get("bytes", 0), 1),
         )
     assert finish(engine) == (["c"] if ending else [])
     with db.transaction(engine) as tx:
@@ -113,7 +126,7 @@ def spent(engine: Engine) -> tuple[int, int]:
     admit(engine, admission(host_id, crawl_id))
     with db.transaction(engine) as tx:
         assert crawls.reserve(tx, crawl_id=crawl_id, n=9) == 5
-    sql(engine, "INSERT INTO crawl_hosts (crawl_id, host_id, pages) VALUES (:c, :h, 3)", c=crawl_id, h=host_id)
+    counted(engine, crawl_id, host_id, pages=3)
     return crawl_id, host_id
 
 
@@ -202,7 +215,7 @@ def test_a_visit_s_give_back_in_another_order_does_not_deadlock(engine: Engine) 
     first, second = make_crawl(engine, "first", max_pages=5), make_crawl(engine, "second", max_pages=5)
     for crawl_id, host_id in ((first, make_host(engine)), (second, make_host(engine))):
         admit(engine, admission(host_id, crawl_id))
-        sql(engine, "INSERT INTO crawl_hosts (crawl_id, host_id, pages) VALUES (:c, :h, 5)", c=crawl_id, h=host_id)
+        counted(engine, crawl_id, host_id, pages=5)
     sql(engine, "UPDATE crawls SET pages_reserved = 5")
     with db.transaction(engine) as tx:
         crawls.reserve(tx, crawl_id=second, n=-1)
@@ -210,3 +223,27 @@ def test_a_visit_s_give_back_in_another_order_does_not_deadlock(engine: Engine) 
         await_blocked(engine, backend(tx), ending)
         crawls.reserve(tx, crawl_id=first, n=-1)
     assert ending.outcome() == ["first", "second"]
+
+
+RESTING_FIRST = """INSERT INTO urls (host_id, crawl_id, key, url, state, due_at, lane, score, depth)
+                   SELECT :host, :crawl, sha256(convert_to(url, 'UTF8')), url, state,
+                          CASE state WHEN 'resting' THEN now() + interval '1 day' END, 1, 0.5, 1
+                   FROM generate_series(1, 6000) AS n,
+                        LATERAL (SELECT 'http://h.test/' || n AS url,
+                                        CASE WHEN n <= 3000 THEN 'resting' ELSE 'queued' END AS state) AS made"""
+COUNTS = "INSERT INTO crawl_hosts (crawl_id, host_id, pages) SELECT :crawl, n, 1 FROM generate_series(1, 3000) AS n"
+
+
+def test_a_look_at_a_large_crawl_reads_a_row_or_two(make_database: Callable[[], str]) -> None:
+    """Of its URLs, which lie in the order in which they were found and fetched, and of the sums of its hosts."""
+    engine = db.connect(make_database())
+    crawl_id, host_id = make_crawl(engine, max_pages=10**9), make_host(engine, "h.test")
+    sql(engine, RESTING_FIRST, host=host_id, crawl=crawl_id)
+    sql(engine, COUNTS, crawl=crawl_id)
+    counted(engine, crawl_id, host_id, pages=1)
+    sql(engine, "ANALYZE urls, crawl_hosts, crawl_counts, crawls")
+    for name, table, most in (("finish_candidates", "urls", 1), ("spent_candidates", "crawl_hosts", 0)):
+        (found,) = one(engine, f"EXPLAIN (ANALYZE, FORMAT JSON) {db.queries('crawls')[name].text}")
+        assert sum(looked_at(found["Plan"], table)) <= most, name
+    assert finish(engine) == []
+    engine.dispose()

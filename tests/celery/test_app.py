@@ -46,6 +46,7 @@ def test_beat_claims_itself_and_sends_the_rest() -> None:
         "ring_extract",
         "index",
         "near",
+        "help_near",
         "sweep",
         "retain",
         "reprice",

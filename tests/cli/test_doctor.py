@@ -28,6 +28,7 @@ def test_in_order(tiptoe: Tiptoe, broker_url: str, monkeypatch: pytest.MonkeyPat
         "queues",
         "beat",
         "frontier",
+        "backlog",
         "archive",
     )
     found = grades(ran)

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Engine
 
-from app.beat.find_near import find_near
 from app.crawl.state.setup import make_sender, make_worker
+from app.features.near.find import find_near
 from app.policy.focus.parameters import ENOUGH
 from tests.cli.conftest import Tiptoe
 from tests.crawl import loop

@@ -89,7 +89,7 @@ def unhurried(worker: Worker) -> Worker:
     return replace(
         worker,
         send=lambda request: worker.send(request._replace(not_after=None)),
-        lines=_PatientLines(worker.monotonic),
+        starts=replace(worker.starts, lines=_PatientLines(worker.monotonic)),
     )
 
 

@@ -19,9 +19,7 @@ from urllib.parse import urlsplit
 from app.admin import crawls, edit, explain, hosts, parameters, seeds
 from app.admin.run import prepare
 from app.beat import claim
-from app.beat.find_near import find_near
 from app.beat.finish import finish
-from app.beat.index_pages import index_pages
 from app.beat.measure import measure
 from app.beat.promote import promote
 from app.beat.rotate_logs import retain
@@ -30,6 +28,8 @@ from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import CutOff, VisitReport, go_on, return_host, settle_together, visit
 from app.errors import InputError
+from app.features.near.find import find_near
+from app.features.search.janitor import index_pages
 from app.model import Budgets, CrawlChange, CrawlSpec, Reply, Request, Unsent, Whereabouts
 from app.runtime.delay_queue import DelayQueue
 from app.runtime.group_commit import CommitGroup, GroupCommit
@@ -132,7 +132,7 @@ class Fleet:
 
     def __init__(self, worker: Worker) -> None:
         parking: DelayQueue[Any] = DelayQueue(self._resume, most=HOSTS * 2, threads=THREADS)
-        self.worker = replace(worker, parking=parking, gatherer=GroupCommit(parking))
+        self.worker = replace(worker, stays=replace(worker.stays, parking=parking, gatherer=GroupCommit(parking)))
         self.endings: Counter[str] = Counter()
         self.errors: list[BaseException] = []
         self._pool = ThreadPoolExecutor(THREADS)
@@ -268,6 +268,12 @@ def plant(worker: Worker, web: Webmaster) -> None:
             worker.engine, name, CrawlSpec(scope="domain", sitemaps="none", budgets=Budgets(max_pages=pages))
         )
         seeds.add(worker.engine, worker.settings, crawl, [f"http://{host}/" for host in web.names])
+
+
+MISCOUNTED = """SELECT crawl_id, sum(pages) AS pages, sum(bytes) AS bytes FROM (
+                    SELECT crawl_id, pages, bytes FROM crawl_hosts
+                    UNION ALL SELECT crawl_id, -pages, -bytes FROM crawl_counts) AS kept
+                GROUP BY crawl_id HAVING sum(pages) <> 0 OR sum(bytes) <> 0"""
 
 
 def overdrawn(worker: Worker) -> list[dict[str, Any]]:

@@ -7,10 +7,11 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import Engine
 
+from app import plugins
 from app.metrics import exposition
 from app.metrics import fleet as fleet_page
 from app.metrics.catalogue import FLEET
-from app.metrics.fleet import GOOD_S, FleetPage
+from app.metrics.fleet import BACKLOGS, GOOD_S, FleetPage
 from app.metrics.targets import targets
 from app.store import db, fleet, renders, segments
 from tests.store.rows import LOOKS, claim, clean, make_crawl, make_host, sql
@@ -160,6 +161,21 @@ def test_what_waits_for_a_browser_is_counted_and_who_has_one(engine: Engine) -> 
     found = shown(FleetPage(engine, QUEUES, offer_s=10.0))
     assert found["tiptoe_renders_due"] == 2
     assert [found[f"tiptoe_render_workers {state}"] for state in ("ready", "without_browser")] == [2, 1]
+
+
+def test_what_waits_for_each_feature_is_told(engine: Engine) -> None:
+    crawl_id, host_id = make_crawl(engine), make_host(engine)
+    for table, n in (("near_queue", 3), ("search_queue", 2)):
+        query = f"INSERT INTO {table} (host_id, crawl_id, key) SELECT :h, :c, 'k' FROM generate_series(1, :n)"
+        sql(engine, query, h=host_id, c=crawl_id, n=n)
+    found = shown(FleetPage(engine, QUEUES, offer_s=10.0))
+    waiting = {queue: found[f"tiptoe_backlog_pages {queue}"] for queue in BACKLOGS}
+    assert waiting == {"handlers": 0, "near_duplicates": 3, "search": 2}
+
+
+def test_each_queue_of_a_feature_is_in_the_metrics(engine: Engine) -> None:
+    with db.transaction(engine) as tx:
+        assert sorted(plugins.backlog(tx)) == list(BACKLOGS)
 
 
 def test_an_empty_database_shows_every_figure_but_that_of_disks(engine: Engine) -> None:

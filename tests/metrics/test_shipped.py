@@ -40,7 +40,7 @@ def known_names() -> set[str]:
 
 @needs_prometheus
 def test_promtool_takes_the_configuration_and_the_rules() -> None:
-    assert "14 rules found" in promtool("check", "config", "prometheus.yml")
+    assert "15 rules found" in promtool("check", "config", "prometheus.yml")
 
 
 @needs_prometheus

@@ -12,6 +12,7 @@ SUITES = (
     "tests/policy",
     "tests/store",
     "tests/crawl",
+    "tests/features",
     "tests/beat",
     "tests/runtime",
     "tests/admin",
@@ -42,9 +43,11 @@ def tests_of(path: str, within: str) -> list[str]:
 
 
 def _module_of(path: str) -> str:
-    """The Python file that speaks for it: a file of queries belongs to the one beside it."""
+    """The Python file that speaks for it: a file of queries belongs to the one beside it, a feature's to its rows."""
     if path == _VIEWS:
         return "app/store/db.py"
+    if path.startswith("app/features/"):
+        return str(Path(path).with_name("rows.py") if path.endswith(".sql") else Path(path))
     return str(Path(path).with_suffix(".py"))
 
 

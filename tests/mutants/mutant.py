@@ -11,6 +11,7 @@ from tests.mutants.cut import Cut
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("app/policy", "app/store", "app/crawl", "app/beat", "app/runtime")
+FEATURES = ("app/features/focus", "app/features/near", "app/features/search")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +29,10 @@ class Mutant:
 
 
 def of_tree(root: Path = ROOT) -> list[Mutant]:
-    """Every mutant there is: of policy and crawl, and of the store's queries."""
+    """Every mutant there is: of policy and crawl, of the store's queries, and of features with theirs."""
     files = [path for room in ROOMS for path in sorted((root / room).rglob("*.sql" if room == "app/store" else "*.py"))]
+    found = (path for room in FEATURES for path in sorted((root / room).iterdir()) if path.suffix in {".py", ".sql"})
+    files += [path for path in found if path.name != "part.py"]  # it answers the hooks, by the functions of the others
     return [each for path in files for each in of_file(path.relative_to(root).as_posix(), path.read_text())]
 
 

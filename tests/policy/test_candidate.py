@@ -3,7 +3,8 @@
 import pytest
 
 from app.model import Cause, RequestKind, Url
-from app.policy.candidate import Candidate, in_front
+from app.policy.candidate import SEED_PARTS, SEED_SCORE, Candidate, in_front
+from app.policy.focus.score import SEED
 from app.policy.lifecycle import URL_TRANSITIONS, UrlEvent, UrlState
 from app.policy.url import Canon
 
@@ -49,3 +50,7 @@ def test_seeds_and_sitemaps_come_before_links(kind: RequestKind) -> None:
     found = in_front(1, url("http://h/tag/archive"), kind, depth=2, found_on="http://h/robots.txt")
     assert (found.lane, found.score, found.state) == (0, 1.0, UrlState.QUEUED)
     assert (found.kind, found.depth, found.hops, found.found_on) == (kind, 2, 0, "http://h/robots.txt")
+
+
+def test_a_seed_has_the_best_score_and_says_so_in_its_parts() -> None:
+    assert (SEED.score, SEED.packed()) == (SEED_SCORE, SEED_PARTS)

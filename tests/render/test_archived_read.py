@@ -10,10 +10,10 @@ from app.admin import captures as shown
 from app.admin import explain, feed
 from app.admin.archived import ArchivedCapture
 from app.admin.crawls import find as find_crawl
-from app.admin.export.export import export_rows
-from app.admin.export.plan import ExportWish
 from app.crawl.state.worker import Worker
 from app.errors import InputError
+from app.features.export.export import export_rows
+from app.features.export.plan import ExportWish
 from tests.crawl.archiving import Archiving
 from tests.crawl.loop import go, start
 from tests.crawl.web import Answer, Site

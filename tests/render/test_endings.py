@@ -224,7 +224,7 @@ def test_a_document_is_no_change_of_its_shell(worker: Worker, site: Site) -> Non
     assert rendered.rendered_at is not None
     assert rendered.changed_at == rendered.first_fetched_at
     assert rows(worker, "SELECT key FROM near_queue") != []
-    sql(worker.engine, "UPDATE crawls SET render = 'never'")
+    sql(worker.engine, "UPDATE crawls SET render = 'never', revision = revision + 1")
     site.pages["/"] = shell(["/app.2.js"])
     sql(worker.engine, "UPDATE urls SET state = 'queued', due_at = NULL")
     sql(worker.engine, "UPDATE hosts SET next_fetch_at = now()")

@@ -3,7 +3,7 @@
 import pytest
 
 from app.browser.values import ResourceKind
-from app.features.render import limits
+from app.features.render import turn as limits
 
 PAGE = (
     b"<script src=a.js></script><script>inline()</script><SCRIPT async src='b.js'></SCRIPT><link rel=stylesheet href=c>"
@@ -26,6 +26,6 @@ def test_a_slow_host_gets_longer_as_far_as_its_lease(
 ) -> None:
     expected = limits.estimate(PAGE, delay_s=delay_s)
     assert (expected.scripts, expected.styles) == (2, 1)
-    found = limits.bounds(expected, wall_s=wall_s, requests=7, lease_s=lease_s)
+    found = limits.bounds_for(expected, wall_s=wall_s, requests=7, lease_s=lease_s)
     assert (found.wall_s, found.requests) == (gets_s, 7)
-    assert (ResourceKind.STYLESHEET in limits.unwanted(expected, found)) is leaves_out
+    assert (ResourceKind.STYLESHEET in limits.unwanted_by(expected, found)) is leaves_out

@@ -65,7 +65,7 @@ class Shelf(DelayQueue[Visit]):
 def gathering(make: Make, basket: Basket, **settings: Any) -> Worker:
     """Each answer is settled, together with others. No wait takes time."""
     worker = make(**{"default_delay_s": DELAY_S, "linger_s": 0.02, "settle_s": DELAY_S - 1e-4, **settings})
-    return ahead(replace(worker, parking=basket.shelf, gatherer=basket))
+    return ahead(replace(worker, stays=replace(worker.stays, parking=basket.shelf, gatherer=basket)))
 
 
 def site_of(web: Web, pages: int, *links: str) -> Site:

@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from app.admin.audit import audit
 from app.crawl.page import later
 from app.crawl.state.visit import Visit
-from app.crawl.visit import work as at_work
+from app.crawl.visit import visit as at_work
 from app.crawl.visit.visit import go_on, settle_together
 from app.model import Budgets, VisitEnding
 from app.runtime.delay_queue import DelayQueue
@@ -162,7 +162,8 @@ def test_a_crawl_settled_together_is_the_crawl_settled_alone(make: Make, web: We
 
         parking: DelayQueue[Visit | CommitGroup[Visit]] = DelayQueue(resume, most=100, threads=1)
         start(worker, *(site.url() for site in sites), name=name, budgets=Budgets(max_pages=200))
-        work(replace(worker, parking=parking, gatherer=GroupCommit(parking) if name == "together" else None), threads=1)
+        gatherer = GroupCommit(parking) if name == "together" else None
+        work(replace(worker, stays=replace(worker.stays, parking=parking, gatherer=gatherer)), threads=1)
         parking.close()
         parking.join()
         found.append(_written(worker.engine, name))

@@ -12,7 +12,7 @@ from app.beat import claim
 from app.crawl.frontier import admit
 from app.crawl.state.visit import Visit
 from app.crawl.visit import settle
-from app.crawl.visit import work as at_work
+from app.crawl.visit import visit as at_work
 from app.crawl.visit.visit import settle_alone, take_up
 from app.errors import ServiceError, Unwritable
 from app.model import Budgets, Refusal, RequestKind, Url, VisitEnding
@@ -154,13 +154,13 @@ def _undone(visit: Visit) -> object:
 
 def _find(visit: Visit, crawl_id: int, prefix: str, rng: random.Random) -> None:
     """Links of a round, in an order of this visit's own."""
-    visit.worker.known.forget_all()
+    visit.worker.caches.known.forget_all()
     texts = [prefix.format(number % 3) + str(number) for number in range(LINKS)]
     rng.shuffle(texts)
     for text in texts:
         url = visit.worker.canon.canonicalise(text)
         assert isinstance(url, Url)
         if "/note/" in text:
-            admit.suppress(visit.worker.known, visit.batch, crawl_id, url, Refusal.NOFOLLOW, found_on=None)
+            admit.suppress(visit.worker.caches.known, visit.batch, crawl_id, url, Refusal.NOFOLLOW, found_on=None)
         else:
             visit.batch.found.admissions.append(in_front(crawl_id, url, RequestKind.PAGE))

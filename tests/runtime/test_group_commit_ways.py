@@ -5,7 +5,7 @@ import pytest
 from app.beat import claim
 from app.crawl.state.batch import AddressNews, Batch, RobotsNews
 from app.crawl.visit import settle
-from app.crawl.visit import work as at_work
+from app.crawl.visit import visit as at_work
 from app.crawl.visit.visit import settle_together, take_up, visit
 from app.model import Budgets, Failure, Origin, Rest, RestReason, VisitEnding
 from app.policy.lifecycle_visit import VisitEvent

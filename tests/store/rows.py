@@ -12,7 +12,7 @@ from uuid import UUID
 from sqlalchemy import Connection, Engine, text
 
 from app.policy.pace import History
-from app.store import db, hosts, urls
+from app.store import crawls, db, hosts, urls
 from app.store.caps import Weak
 from app.store.host_rows import Contact, HostPace, Offer
 from app.store.tables import metadata
@@ -48,6 +48,13 @@ def make_crawl(engine: Engine, name: str = "c", **columns: Any) -> int:
 def make_host(engine: Engine, name: str | None = None, **columns: Any) -> int:
     name = name or f"host{next(_names)}.test"
     return _insert(engine, "hosts", {"name": name, "queue": "host-00", "delay_s": 1.0, **columns})
+
+
+def counted(engine: Engine, crawl_id: int, host_id: int, *, pages: int = 0, bytes: int = 0) -> None:
+    """Count what a crawl got from a host, as a settle does."""
+    row = {"crawl_id": crawl_id, "host_id": host_id, "pages": pages, "fetches": pages, "failed": 0, "bytes": bytes}
+    with db.transaction(engine) as tx:
+        crawls.count(tx, [row])
 
 
 def make_due_host(engine: Engine, **columns: Any) -> int:

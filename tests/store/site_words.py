@@ -8,6 +8,7 @@ from uuid import UUID
 from sqlalchemy import Connection, text
 
 from app.features.links import rows as links
+from app.features.search import rows as search
 from app.model import Capture, Cause, Origin, Rest, RestReason, VisitEnding
 from app.model.handler import HandlerSpec
 from app.store import (
@@ -21,7 +22,6 @@ from app.store import (
     pages,
     renders,
     robots,
-    search,
     segments,
     sitemaps,
     suppressions,

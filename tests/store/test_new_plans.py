@@ -18,6 +18,7 @@ from app.store import db
 from tests.store.frontier import filled
 from tests.store.rows import admission, result
 from tests.store.test_plans import looked_at
+from tests.store.test_queries import queries
 
 if TYPE_CHECKING:
     from tests.databases import Databases
@@ -53,6 +54,7 @@ PAGES = [
     }
     for link in LINKS
 ]
+KEYED = {"id": 1, "crawl_id": 1, "simhash": 1, "keys": [1, 2]}
 LEASES = {"ids": db.array_param([1, 2, 3]), "tokens": db.array_param([UUID(int=host) for host in (1, 2, 3)])}
 PACE = {"delay_s": 1, "failures": 0, "adaptive_level": 0, "recent_statuses": [], "recent_ms": [], "breaker_trips": 0}
 CONTACTS = json.dumps(
@@ -71,14 +73,20 @@ SETTLES: list[Row] = [
     ("pages", "originals", {"rows": db.rows_param(PAGES)}, "pages", 30),
 ]
 COMPARES: list[Row] = [
-    ("near", "lot", {"n": 10, "most_bytes": 1_000_000}, "near_queue", 10),
-    ("near", "lot", {"n": 10, "most_bytes": 1_000_000}, "pages", 10),
-    ("near", "lot", {"n": 10, "most_bytes": 1_000_000}, "fingerprints", 10),
-    ("near", "lot", {"n": 10, "most_bytes": 1_000_000}, "urls", 10),
-    ("near", "originals", {"ids": "{1,101,201}", "own": "{1}", "start": 320}, "pages", 3),
-    ("near", "originals", {"ids": "{1,101,201}", "own": "{1}", "start": 320}, "urls", 3),
-    ("near", "held", {"beyond": 295}, "fingerprints", 5),
-    ("near", "put_keys", {"rows": db.rows_param([{"id": 1, "simhash": 1, "keys": [1, 2]}])}, "fingerprints", 1),
+    ("near", "lot", {"crawl_id": 1, "n": 10, "most_bytes": 1_000_000}, "near_queue", 10),
+    ("near", "lot", {"crawl_id": 1, "n": 10, "most_bytes": 1_000_000}, "pages", 10),
+    ("near", "lot", {"crawl_id": 1, "n": 10, "most_bytes": 1_000_000}, "fingerprints", 10),
+    ("near", "lot", {"crawl_id": 1, "n": 10, "most_bytes": 1_000_000}, "urls", 10),
+    ("near", "originals", {"crawl_id": 1, "ids": "{1,101,201}", "start": 320}, "pages", 3),
+    ("near", "originals", {"crawl_id": 1, "ids": "{1,101,201}", "start": 320}, "urls", 3),
+    ("near", "held", {"crawl_id": 1, "beyond": 295}, "fingerprints", 5),
+    (
+        "near",
+        "put_keys",
+        {"rows": db.rows_param([{"id": 1, "crawl_id": 1, "simhash": 1, "keys": [1, 2]}])},
+        "fingerprints",
+        1,
+    ),
 ]
 
 
@@ -96,7 +104,7 @@ def some(databases: "Databases") -> Iterator[Engine]:
 def test_a_settle_looks_at_no_more_than_it_needs(
     few: Engine, room: str, name: str, values: dict[str, Any], table: str, most: int
 ) -> None:
-    plan = _explained(few, db.queries("hosts")["lock_leased"], LEASES, db.queries(room)[name], values)
+    plan = _explained(few, db.queries("hosts")["lock_leased"], LEASES, queries(room)[name], values)
     assert sum(looked_at(plan, table)) <= most, json.dumps(plan, indent=1)
 
 
@@ -104,7 +112,7 @@ def test_a_settle_looks_at_no_more_than_it_needs(
 def test_a_comparison_looks_at_no_more_than_it_needs(
     some: Engine, room: str, name: str, values: dict[str, Any], table: str, most: int
 ) -> None:
-    plan = _explained(some, db.queries("near")["fresh_plans"], {}, db.queries(room)[name], values)
+    plan = _explained(some, queries("near")["fresh_plans"], {}, queries(room)[name], values)
     assert sum(looked_at(plan, table)) <= most, json.dumps(plan, indent=1)
 
 

@@ -17,6 +17,7 @@ from app.model import RestReason
 from app.store import clocks, db
 from tests.store.frontier import BIG
 from tests.store.rows import admission, result
+from tests.store.test_queries import queries
 
 ORIGINS = json.dumps([{"host": f"h{number}.test", "scheme": "http", "port": 80} for number in range(1, 21)])
 KEY = sha256(b"http://big.test/77").digest()
@@ -92,7 +93,7 @@ QUERIES: list[tuple[str, str, dict[str, Any], str, int]] = [
 def test_it_looks_at_no_more_than_it_needs(
     frontier: Engine, room: str, name: str, values: dict[str, Any], table: str, most: int
 ) -> None:
-    plan = explained(frontier, db.queries(room)[name].text, values)
+    plan = explained(frontier, queries(room)[name].text, values)
     assert sum(looked_at(plan, table)) <= most, json.dumps(plan, indent=1)
 
 

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine
 
+from app.features.near import rows as near
+from app.features.near.rows import Orphan
 from app.model import Cause
 from app.policy.lifecycle import URL_TRANSITIONS, UrlEvent, UrlState
-from app.store import caps, db, near, urls
-from app.store.near import Orphan
+from app.store import caps, db, urls
 from app.store.url_rows import Admission
 from tests.store.rows import (
     admission,

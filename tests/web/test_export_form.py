@@ -9,9 +9,9 @@ from zipfile import ZipFile
 import pytest
 from sqlalchemy import Engine
 
-from app.admin.export.export import export_rows
-from app.admin.export.plan import ExportWish
 from app.errors import InputError
+from app.features.export.export import export_rows
+from app.features.export.plan import ExportWish
 from app.web.pages.export_form import AT_ONCE, ROWS_MOST, check_rows, making
 from tests.faults.waiting import until
 from tests.web.served import Browser, settings_of

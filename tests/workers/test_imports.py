@@ -12,7 +12,7 @@ for package in (workers, app.cli):
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         importlib.import_module(module.name)
 before = "numpy" in sys.modules
-import app.beat.compare_lot
+import app.features.near.compare_lot
 print(before, "numpy" in sys.modules)
 """
 
@@ -24,6 +24,6 @@ def test_numpy_is_imported_where_fingerprints_are_compared_alone() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")
 def test_numpy_starts_no_thread() -> None:
-    script = "import os; import app.policy.focus.simhash; print(len(os.listdir('/proc/self/task')))"
+    script = "import os; import app.features.near.simhash; print(len(os.listdir('/proc/self/task')))"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
     assert ran.stdout == "1\n"

@@ -66,9 +66,9 @@ def test_a_parked_visit_that_crashes_costs_no_thread(fresh_process: None, monkey
 
     monkeypatch.setattr(visit, "go_on", crash_or_go_on)
     worker = process.worker()
-    assert worker.parking is not None
+    assert worker.stays.parking is not None
     for name in ("first", "second"):
-        worker.parking.park(SimpleNamespace(name=name, worker=worker, host_id=1), 0.0)
+        worker.stays.parking.park(SimpleNamespace(name=name, worker=worker, host_id=1), 0.0)
     process._stopped()
     assert gone_on == ["first", "second"]
     assert worker.stopping.is_set()
@@ -81,15 +81,15 @@ def test_more_parked_visits_wait_for_answers_than_a_process_has_threads_for_new_
     worker, all_wait, waited = process.worker(), threading.Barrier(4), []
 
     def wait_for_an_answer(_: object) -> visits.VisitReport:
-        with worker.seats.left():
+        with worker.stays.seats.left():
             all_wait.wait(60.0)
         waited.append(1)
         return visits.VisitReport(host=None, ending=VisitEnding.CLOSED)
 
     monkeypatch.setattr(visit, "go_on", wait_for_an_answer)
-    assert worker.parking is not None
+    assert worker.stays.parking is not None
     for _ in range(4):
-        worker.parking.park(SimpleNamespace(worker=worker, host_id=1), 0.0)
+        worker.stays.parking.park(SimpleNamespace(worker=worker, host_id=1), 0.0)
     process._stopped()
     assert len(waited) == 4
 
@@ -102,7 +102,7 @@ def test_a_visit_is_in_hand_until_it_ends(
 ) -> None:
     def begin(*_: object) -> visits.VisitReport:
         assert process._in_hand()[0] == 1
-        assert process.worker().seats.has_one
+        assert process.worker().stays.seats.has_one
         if ending is None:
             raise KeyError("a bug")
         return visits.VisitReport(host=None, ending=ending)
@@ -148,7 +148,7 @@ def test_where_gathered_batches_cannot_be_settled_each_visit_is_seen_to(
     in_seats: list[bool] = []
 
     def fail(visits: list[SimpleNamespace]) -> None:
-        in_seats.append(process.worker().seats.has_one)
+        in_seats.append(process.worker().stays.seats.has_one)
         raise error
 
     def see_to(visit: SimpleNamespace) -> visits.VisitReport:
@@ -160,9 +160,9 @@ def test_where_gathered_batches_cannot_be_settled_each_visit_is_seen_to(
     monkeypatch.setattr(visit, "settle_together", fail)
     monkeypatch.setattr(visit, "settle_alone", see_to)
     worker = process.worker()
-    assert worker.gatherer is not None
+    assert worker.stays.gatherer is not None
     for number, name in enumerate(("first", "second")):
-        worker.gatherer.add(
+        worker.stays.gatherer.add(
             SimpleNamespace(name=name, lease=SimpleNamespace(host=name), worker=worker, host_id=number), 1
         )
     process._stopped()
@@ -189,17 +189,17 @@ def test_what_waits_for_services_outlives_a_bug_in_the_question(
         return visits.VisitReport(host=None, ending=VisitEnding.CLOSED)
 
     worker = process.worker()
-    assert worker.gatherer is not None
+    assert worker.stays.gatherer is not None
     keeper = keeper_of(worker)
     assert keeper is not None
     monkeypatch.setattr(visit, "AGAIN_S", 0.0)
     monkeypatch.setattr(visit.db if fails == "db" else keeper, "check", fail)
     monkeypatch.setattr(visit, "settle_together", away)
     monkeypatch.setattr(visit, "settle_alone", see_to)
-    worker.gatherer.add(SimpleNamespace(name="a", lease=SimpleNamespace(host="a"), worker=worker, host_id=1), 1)
-    assert worker.parking is not None
-    worker.parking.close()
-    worker.parking.join()
+    worker.stays.gatherer.add(SimpleNamespace(name="a", lease=SimpleNamespace(host="a"), worker=worker, host_id=1), 1)
+    assert worker.stays.parking is not None
+    worker.stays.parking.close()
+    worker.stays.parking.join()
     assert "visit" in asked
     assert seen_to == ["a"]
 

@@ -14,21 +14,21 @@ from typing import Protocol, TypeVar, assert_never
 
 import structlog
 
-from app.crawl.frontier import naming, worth
-from app.crawl.frontier.worth import FoundAt
 from app.crawl.state.batch import Batch
 from app.crawl.state.finder import Finder
-from app.crawl.state.focus import ENDING_TRIES
+from app.crawl.state.part import SettleStep
 from app.crawl.state.picked import Picked
 from app.crawl.state.seen import KnownKeys
+from app.crawl.state.settling import Settling
 from app.crawl.state.visit import LOOK_LINKS, Visit
+from app.crawl.state.worth import ENDING_TRIES, FoundAt
 from app.model import Link, Refusal, RequestKind, Url
 from app.policy.candidate import Candidate, in_front
-from app.policy.focus.relevance import per_link
 from app.policy.lifecycle import UrlEvent
 from app.policy.robots import RobotsVerdict
 from app.policy.scope import judge, taken_in, widened
 from app.policy.url import Canon, bare_key, file_ending, in_encoding, is_of_document, without_fragment
+from app.store import suppressions
 from app.store.suppressions import Suppression, outside_key, suppression
 from app.store.url_rows import Due
 
@@ -71,7 +71,7 @@ def links(
     A link that no person can see may be there to catch robots: it is followed where a visible one leads there too.
     """
     directory = _directory(base)
-    canon, known, batch, joined = finder.worker.canon, finder.worker.known, finder.batch, finder.picked.joined
+    canon, known, batch, joined = finder.worker.canon, finder.worker.caches.known, finder.batch, finder.picked.joined
     targets: dict[bytes, Url] = {}
     unseen: dict[bytes, Url] = {}
     anchors: dict[bytes, str | datetime] = {}
@@ -92,7 +92,8 @@ def links(
     if unseen:
         visible = {url.key for url in targets.values()}
         _suppress_unseen(finder, due, [url for url in unseen.values() if url.key not in visible])
-    handed = None if relevance is None else per_link(relevance, len(targets))
+    worth = finder.picked.worth[due.crawl_id]
+    handed = None if relevance is None else worth.per_link(relevance, len(targets))
     place = FoundAt(due.url, due.depth + 1, 0, handed)
     return candidates(finder, due.crawl_id, targets.values(), place, hints=anchors)
 
@@ -126,9 +127,10 @@ def candidates(
 
     hints: by key, the text of a link or the lastmod of a sitemap that is believed
     """
-    scope, known, batch, now = finder.picked.scopes[crawl_id], finder.worker.known, finder.batch, finder.database_now()
-    hears = place.relevance is not None and bool(finder.picked.focus[crawl_id].profile.topics)
-    named = None if hears or place.relevance is None or finder.picked.focus[crawl_id].refuses else batch.found.named
+    scope, worth = finder.picked.scopes[crawl_id], finder.picked.worth[crawl_id]
+    known, batch, now = finder.worker.caches.known, finder.batch, finder.database_now()
+    hears = place.relevance is not None and worth.hears
+    named = None if hears or place.relevance is None or worth.weighs else batch.found.named
     found: list[Candidate] = []
     for url in _held(finder, targets):
         key, form = url.key, url.form
@@ -136,7 +138,7 @@ def candidates(
         is_named = (
             hears
             and url.host == finder.host
-            and naming.hear(finder, crawl_id, url, place, hints.get(key), stands=stands)
+            and worth.hear(finder, crawl_id, url, place, hints.get(key), stands=stands)
         )
         if stands or (form != key and known.has(crawl_id, form)):
             continue
@@ -155,7 +157,7 @@ def candidates(
                 if named is not None:
                     named[crawl_id, form] = each
                 if hears and not is_named:
-                    finder.worker.namings.note(crawl_id, key, place.relevance or 0.0, each.score_parts or 0)
+                    worth.heard(each, place.relevance or 0.0)
                 continue
             suppress(known, batch, crawl_id, url, each, found_on=place.found_on)
         elif refusal is Refusal.SCOPE and place.hops == 0:
@@ -167,7 +169,7 @@ def candidates(
 
 def _is_refused(finder: Finder, crawl_id: int, url: Url, ending: str) -> bool:
     """Whether URLs of the visited host that end so are refused; the settle asks it of other hosts (`enter`)."""
-    return url.host == finder.host and finder.picked.focus[crawl_id].refuses_ending(ending)
+    return url.host == finder.host and finder.picked.worth[crawl_id].refuses_ending(ending)
 
 
 def redirected(visit: Visit, due: Due, source: Url, target: Url) -> list[Candidate]:
@@ -234,7 +236,7 @@ def _suppress_outside(finder: Finder, crawl_id: int, url: Url, *, found_on: str 
     visited host is in the pair, so that two workers never wait for the row of a host that everybody links to.
     """
     key = outside_key(url.host, finder.host)
-    if not finder.worker.known.has(crawl_id, refusal_key(key)):
+    if not finder.worker.caches.known.has(crawl_id, refusal_key(key)):
         detail = f"the first link of {finder.host} to {url.host}; the others have no row"
         row = suppression(crawl_id, key, url.text, Refusal.SCOPE, found_on=found_on, detail=detail)
         note(finder.batch, row)
@@ -256,7 +258,7 @@ def _directory(base: str) -> str:
 
 def _suppress_unseen(finder: Finder, due: LinkingPage, urls: Collection[Url]) -> None:
     """With the scope's reason where that refuses them anyway; those in the frontier were seen elsewhere."""
-    known, scope = finder.worker.known, finder.picked.scopes[due.crawl_id]
+    known, scope = finder.worker.caches.known, finder.picked.scopes[due.crawl_id]
     for url in _held(finder, urls):
         refusal = judge(scope, url, due.depth + 1) or Refusal.HIDDEN
         if file_ending(url.target) is not None or known.has(due.crawl_id, url.key):
@@ -290,10 +292,10 @@ def _candidate(
     now: datetime,
 ) -> Candidate | Refusal:
     """A link, by its worth to the crawl. One that is refused already is not judged again, nor counted."""
-    known = finder.worker.known
+    known = finder.worker.caches.known
     is_here = url.host == finder.host and not known.has(crawl_id, refusal_key(url.key))
+    worth = finder.picked.worth[crawl_id]
     found = worth.candidate(
-        finder.picked.focus[crawl_id],
         crawl_id,
         url,
         place,
@@ -315,9 +317,9 @@ def _again(finder: Finder, before: Candidate, place: FoundAt) -> Candidate:
     """A link that an earlier page of the batch has, too: it is not scored again. The settle takes the first of both,
     unless that page is a copy.
     """
-    crawl_id, url = before.crawl_id, before.url
-    if place.depth > 0 and url.host == finder.host and not finder.worker.known.has(crawl_id, refusal_key(url.key)):
-        worth.count_again(finder.picked.focus[crawl_id], before)
+    crawl_id, url, known = before.crawl_id, before.url, finder.worker.caches.known
+    if place.depth > 0 and url.host == finder.host and not known.has(crawl_id, refusal_key(url.key)):
+        finder.picked.worth[crawl_id].count_again(before)
     return before._replace(found_on=place.found_on, depth=place.depth, hops=place.hops)
 
 
@@ -352,3 +354,11 @@ def suppress_text(known: KnownKeys, batch: Batch, crawl_id: int, text: str, reas
 def refusal_key(key: bytes) -> bytes:
     """The place of a refused URL among the known keys, apart from that of the URL itself."""
     return key[16:] + key[:16]
+
+
+def _suppress(settling: Settling) -> None:
+    refused = {each: row for visit in settling.visits for each, row in visit.batch.found.suppressions.items()}
+    suppressions.note(settling.tx, list(refused.values()))
+
+
+SUPPRESSIONS = SettleStep(name="suppressions", rank=40, write=_suppress)

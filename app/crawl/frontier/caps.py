@@ -60,7 +60,7 @@ def of_crawls(
 
 def is_tight(worker: Worker, picked: Picked, candidates: Sequence[Candidate]) -> bool:
     """Whether anything may have to be evicted at the hosts."""
-    cap, full, n = worker.settings.frontier_max_per_host, worker.full_hosts, len(candidates)
+    cap, full, n = worker.settings.frontier_max_per_host, worker.caches.full_hosts, len(candidates)
     if cap is not None and (picked.unfetched + n > cap or n > full.quantum or not full.is_empty):
         return True
     return bool(picked.floors)
@@ -89,7 +89,7 @@ def evict(worker: Worker, picked: Picked, batch: Batch, tx: Connection, eviction
     picked.unfetched -= len(make_room(worker.settings, tx, [weak for weak, _ in evictions.values()]))
     for weak, cap in evictions.values():
         _note(worker, batch, weak, cap)
-        worker.known.forget(weak.crawl_id, weak.key)
+        worker.caches.known.forget(weak.crawl_id, weak.key)
 
 
 def add_queued(worker: Worker, queued: Mapping[int, int]) -> None:
@@ -97,9 +97,10 @@ def add_queued(worker: Worker, queued: Mapping[int, int]) -> None:
 
     Where that is much, their rows are updated, and they are checked.
     """
-    for host_id, n in worker.full_hosts.due(queued.items()).items():
+    full = worker.caches.full_hosts
+    for host_id, n in full.due(queued.items()).items():
         with db.transaction(worker.engine) as tx:
-            worker.full_hosts.judge(host_id, _verdict(worker, tx, host_id, store.swell(tx, host_id=host_id, n=n)))
+            full.judge(host_id, _verdict(worker, tx, host_id, store.swell(tx, host_id=host_id, n=n)))
 
 
 def make_room(settings: Settings, tx: Connection, rows: Sequence[Weak]) -> set[Where]:
@@ -164,7 +165,7 @@ def _of_other_hosts(
     Nothing is evicted for the others here: the host's own next visit sees to that.
     """
     worker, now = finder.worker, finder.now()
-    full = worker.full_hosts
+    full = worker.caches.full_hosts
     by_host: dict[str, list[Candidate]] = defaultdict(list)
     for each in asked:
         if each.url.host != finder.host:
@@ -257,7 +258,7 @@ def _without(
 def _note(worker: Worker, batch: Batch, weak: Candidate | Weak, cap: str) -> None:
     """In the log of refusals; once a process, as long as the key is remembered."""
     row = refusal(worker.settings, weak, cap)
-    if not worker.known.has(row["crawl_id"], admit.refusal_key(row["key"])):
+    if not worker.caches.known.has(row["crawl_id"], admit.refusal_key(row["key"])):
         admit.note(batch, row)
 
 

@@ -11,12 +11,13 @@ from functools import partial
 import structlog
 from sqlalchemy import Connection, Engine
 
-from app.crawl.frontier import caps
+from app.crawl.frontier import caps, duplicates
 from app.crawl.frontier.admit import refusal_key, suppress_ending
 from app.crawl.state.batch import Batch
 from app.crawl.state.finder import Finder
-from app.crawl.state.focus import ENDING_TRIES, name_of_ending
+from app.crawl.state.part import SettleStep
 from app.crawl.state.robots_book import RobotsBook
+from app.crawl.state.settling import Settling
 from app.crawl.state.worker import Worker
 from app.errors import is_ours
 from app.model import Origin, RequestKind, Url
@@ -25,10 +26,9 @@ from app.policy.host import queue_for, registrable_domain
 from app.policy.lifecycle import UrlEvent, UrlState
 from app.policy.robots import ALLOW_ALL, DISALLOW_ALL, Robots, RobotsVerdict, Work, in_force_rules
 from app.policy.url import file_ending
-from app.store import db, hosts, patterns, robots, urls
-from app.store.patterns import FileEnding
+from app.store import db, hosts, robots, urls
 from app.store.robots import Elsewhere
-from app.store.url_rows import admission
+from app.store.url_rows import Where, admission
 
 _log = structlog.get_logger()
 _Found = Sequence[tuple[Finder, list[Candidate]]]
@@ -41,6 +41,27 @@ class Entered:
     candidates: list[Candidate]
     queued: Counter[int]
     hosts: Mapping[str, int]
+
+
+def _enter(settling: Settling) -> Entered:
+    batches = [visit.batch for visit in settling.visits]
+    repeating = duplicates.note(batches, settling.tx)
+    return admit(settling.tx, [(visit, _admissions(visit.batch, repeating)) for visit in settling.visits])
+
+
+ENTERED = SettleStep(name="entered", rank=20, write=_enter)
+
+
+def _admissions(batch: Batch, repeating: set[Where]) -> list[Candidate]:
+    """The batch's sitemaps and links, each once, but for those of documents that repeat another's."""
+    found = {each.form: each for each in batch.found.admissions}
+    for reading in batch.found.readings:
+        page = reading.page
+        if page is not None and (page["host_id"], page["crawl_id"], page["key"]) in repeating:
+            continue
+        for each in reading.links:
+            found.setdefault(each.form, each)
+    return list(found.values())
 
 
 def admit(tx: Connection, found: _Found) -> Entered:
@@ -85,11 +106,7 @@ def _without_files(tx: Connection, found: _Found) -> _Found:
     }
     if not asked:
         return found
-    rows: list[FileEnding] = [
-        {"host": host, "crawl_id": crawl_id, "ending": ending, "pattern": name_of_ending(ending)}
-        for host, crawl_id, ending in sorted(asked)
-    ]
-    refused = patterns.without_page(tx, rows, tries=ENDING_TRIES)
+    refused = found[0][0].worker.hooks.refused_endings(tx=tx, asked=asked) or ()
     kept: list[tuple[Finder, list[Candidate]]] = []
     for finder, candidates in found:
         kept.append((finder, []))
@@ -98,7 +115,7 @@ def _without_files(tx: Connection, found: _Found) -> _Found:
             if ending is None or (each.url.host, each.crawl_id, ending) not in refused:
                 kept[-1][1].append(each)
             else:
-                known, batch = finder.worker.known, finder.batch
+                known, batch = finder.worker.caches.known, finder.batch
                 suppress_ending(known, batch, each.crawl_id, each.url, ending, found_on=each.found_on)
     return kept
 
@@ -120,7 +137,7 @@ def _without_standing(tx: Connection, found: _Found) -> tuple[_Found, list[Candi
         return found, []
     there = urls.stand(tx, sorted(set(places.values())))
     standing = [each for _, candidates in found for each in candidates if places.get(id(each)) in there]
-    evicted = found[0][0].worker.known.evicted
+    evicted = found[0][0].worker.caches.known.evicted
     if evicted is not None:
         evicted.confirmed += len(standing)
         evicted.refuted += len(places) - len(standing)
@@ -132,20 +149,20 @@ def _without_standing(tx: Connection, found: _Found) -> tuple[_Found, list[Candi
 
 def _known_host(finder: Finder, url: Url) -> int | None:
     """The id of its host, if the process knows it."""
-    return finder.host_id if url.host == finder.host else finder.worker.host_ids.get(url.host)
+    return finder.host_id if url.host == finder.host else finder.worker.caches.host_ids.get(url.host)
 
 
 def committed(finders: Sequence[Finder], entered: Entered, batches: Sequence[Batch]) -> None:
     """After the commit: what is there is known, refusals too, and other hosts with a new URL are woken."""
     worker = finders[0].worker
     for name, host_id in entered.hosts.items():
-        worker.host_ids.put(name, host_id)
+        worker.caches.host_ids.put(name, host_id)
     for each in entered.candidates:
         # A refused form tells nothing of the URL's others: one that is allowed would be queued.
-        worker.known.add(each.crawl_id, each.url.form if each.state is UrlState.REFUSED else each.url.key)
+        worker.caches.known.add(each.crawl_id, each.url.form if each.state is UrlState.REFUSED else each.url.key)
     for batch in batches:
         for crawl_id, key, _ in batch.found.suppressions:
-            worker.known.add(crawl_id, refusal_key(key))
+            worker.caches.known.add(crawl_id, refusal_key(key))
     visited = {finder.host_id for finder in finders}
     others = {host_id: n for host_id, n in entered.queued.items() if host_id not in visited}
     if others:
@@ -237,7 +254,7 @@ def _host_ids(tx: Connection, finders: Sequence[Finder], names: set[str]) -> tup
     worker = finders[0].worker
     ids = {finder.host: finder.host_id for finder in finders}
     for name in names - ids.keys():
-        known = worker.host_ids.get(name)
+        known = worker.caches.host_ids.get(name)
         if known is not None:
             ids[name] = known
     made = hosts.ensure(

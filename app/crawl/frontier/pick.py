@@ -7,32 +7,26 @@ hosts share a small budget. What is not used is returned; what a crash loses, `f
 
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from operator import itemgetter
 
 from sqlalchemy import Connection
 
 from app.config import Settings
-from app.crawl.frontier import worth
 from app.crawl.state.batch import most_in_hand
-from app.crawl.state.focus import CrawlFocus
+from app.crawl.state.finder import Finder
 from app.crawl.state.lease import Lease
 from app.crawl.state.origins import HostOrigins
 from app.crawl.state.picked import Picked
 from app.crawl.state.turn import Turn
 from app.crawl.state.visit import Visit
-from app.crawl.state.worker import Worker
+from app.crawl.state.worker import ServedCrawl, Worker
+from app.crawl.state.worth import PLAIN
 from app.model import RequestKind
-from app.model.url import target_of
 from app.policy import lane, scope
-from app.policy.focus.precedence import Precedence
-from app.policy.focus.score import unpacked
-from app.policy.focus.shipped import GENERAL, profile_of
-from app.policy.lane import LAST_LANE
 from app.store import crawls, parameters, urls
 from app.store.crawls import Crawl
 from app.store.url_rows import Due, Wanted
-
-FEW = 5  # URLs that nothing speaks for, in a row: each may name better ones
 
 
 def pick(visits: Sequence[Visit], tx: Connection) -> None:
@@ -41,7 +35,7 @@ def pick(visits: Sequence[Visit], tx: Connection) -> None:
         return
     sizes = {visit.host_id: _batch_size(visit.worker, visit.turn) for visit in visits}
     found = _due(visits, sizes, tx)
-    dry = [each for each in visits if not found[each.host_id] and worth.try_refused(each.picked, tx, each.host_id)]
+    dry = [each for each in visits if not found[each.host_id] and each.worker.hooks.none_due(visit=each, tx=tx)]
     found |= _due(dry, sizes, tx) if dry else {}
     chosen = [(visit, _chosen(visit.worker, found[visit.host_id], sizes[visit.host_id])) for visit in visits]
     granted: dict[int, list[Due]] = {visit.host_id: [] for visit in visits}
@@ -52,7 +46,7 @@ def pick(visits: Sequence[Visit], tx: Connection) -> None:
     ]
     for crawl_id, each, wanted in sorted(asked, key=itemgetter(0)):
         if wanted:
-            granted[each.host_id] += _granted(each.worker, each.lease, each.picked, tx, wanted)
+            granted[each.host_id] += _granted(each, tx, wanted)
         else:
             _reserve(
                 each.worker, each.lease, each.picked, tx, crawl_id, 0
@@ -79,7 +73,7 @@ def _batch_size(worker: Worker, turn: Turn) -> int:
     settings, delay_s = worker.settings, turn.pace.delay_s
     if turn.pace.isolate > 0 or turn.is_probing(worker):
         return 1
-    if delay_s > settings.linger_s and worker.parking is None:
+    if delay_s > settings.linger_s and worker.stays.parking is None:
         return 1
     return most_in_hand(settings, delay_s)
 
@@ -89,25 +83,35 @@ def _wanted(lease: Lease, turn: Turn, origins: HostOrigins, size: int) -> Wanted
     return {"host_id": lease.host_id, "n": size, "out_of_reach": away}
 
 
-def _granted(worker: Worker, lease: Lease, picked: Picked, tx: Connection, wanted: list[Due]) -> list[Due]:
+def _granted(visit: Visit, tx: Connection, wanted: list[Due]) -> list[Due]:
     """Take from these as far as the crawl's budget of pages goes, where it has one."""
-    crawl_id = wanted[0].crawl_id
-    picked.scopes[crawl_id] = scope_of(worker, tx, crawl_id, wanted[0].revision)
-    now, refuses = lease.database_time(lease.now()), wanted[0].has_page_budget
-    worth.load(worker, picked, tx, lease.host_id, crawl_id, refuses=refuses, now=now)
-    set_floor(worker.settings, picked, crawl_id, wanted[0].admits_above)
-    wanted = _worth_now(wanted, picked.focus[crawl_id])
-    if not wanted[0].has_page_budget:
+    worker, lease, picked, crawl_id = visit.worker, visit.lease, visit.picked, wanted[0].crawl_id
+    serve(visit, tx, crawl_id, wanted[0].crawl.revision)
+    now, refuses = lease.database_time(lease.now()), wanted[0].crawl.has_page_budget
+    load_worth(visit, tx, crawl_id, refuses=refuses, now=now)
+    set_floor(worker.settings, picked, crawl_id, wanted[0].crawl.admits_above)
+    wanted = picked.worth[crawl_id].first(wanted)
+    if not wanted[0].crawl.has_page_budget:
         return wanted
     documents = [due for due in wanted if due.kind == RequestKind.PAGE]
     most = _reserve(worker, lease, picked, tx, crawl_id, len(documents))
     return [due for due in wanted if due.kind != RequestKind.PAGE] + documents[:most]
 
 
+def load_worth(finder: Finder, tx: Connection, crawl_id: int, *, refuses: bool, now: datetime | None = None) -> None:
+    """Load the worth of the crawl's URLs on the host.
+
+    refuses: URLs may be refused for what their like has brought: the crawl has a budget of pages, which they would eat.
+    now: by the database; None: nothing is judged that other processes may have seen
+    """
+    found = finder.worker.hooks.worth(finder=finder, tx=tx, crawl_id=crawl_id, refuses=refuses, now=now)
+    finder.picked.worth[crawl_id] = found or PLAIN
+
+
 def unreserve(worker: Worker, picked: Picked, now: float, tx: Connection) -> None:
     """Return pages that the visit did not use: to the crawl, or after the commit to the process (`return_grants`)."""
     for crawl_id, left in sorted(picked.granted.items()):
-        if left and not worker.grants.is_open(crawl_id, now):
+        if left and not worker.caches.grants.is_open(crawl_id, now):
             crawls.reserve(tx, crawl_id=crawl_id, n=-left)
             picked.granted[crawl_id] = 0
 
@@ -116,26 +120,26 @@ def return_grants(worker: Worker, picked: Picked, now: float) -> None:
     """After the commit that returned the host: what the visit had left may be another's of this process."""
     for crawl_id, left in picked.granted.items():
         if left > 0:
-            worker.grants.put(crawl_id, left, now)
+            worker.caches.grants.put(crawl_id, left, now)
     picked.granted.clear()
 
 
-def scope_of(worker: Worker, tx: Connection, crawl_id: int, revision: int) -> scope.Scope:
-    """The crawl's scope, read again only when its revision is new: seeds can be many.
+def serve(finder: Finder, tx: Connection, crawl_id: int, revision: int) -> None:
+    """Have the crawl's row and its scope at hand, read again only when its revision is new: seeds can be many.
 
     In a new round any URL may be new.
     """
-    cached = worker.scopes.get(crawl_id)
-    if cached is not None and cached[0] == revision:
-        return cached[2]
-    crawl = crawls.by_id(tx, crawl_id)
-    if cached is not None and cached[1] != crawl.round:
-        worker.known.forget_all()
-    found = make_scope(crawl)
-    worth.read_profile(worker, crawl)
-    worker.canon.drop(parameters.of_hosts(tx))
-    worker.scopes.put(crawl_id, (revision, crawl.round, found))
-    return found
+    worker, picked = finder.worker, finder.picked
+    cached = worker.caches.crawls.get(crawl_id)
+    if cached is None or cached.revision != revision:
+        crawl = crawls.by_id(tx, crawl_id)
+        if cached is not None and cached.crawl.round != crawl.round:
+            worker.caches.known.forget_all()
+        cached = ServedCrawl(revision, crawl, make_scope(crawl))
+        worker.hooks.crawl_read(worker=worker, crawl=crawl)
+        worker.canon.drop(parameters.of_hosts(tx))
+        worker.caches.crawls.put(crawl_id, cached)
+    picked.crawls[crawl_id], picked.scopes[crawl_id] = cached.crawl, cached.scope
 
 
 def make_scope(crawl: Crawl) -> scope.Scope:
@@ -180,48 +184,18 @@ def _chosen(worker: Worker, found: list[Due], size: int) -> dict[int, list[Due]]
     for place, crawl_id in enumerate(crawl_ids):
         share = -(-left // (len(crawl_ids) - place))
         lanes = by_crawl[crawl_id]
-        profile = worker.profiles.get(crawl_id) or profile_of(GENERAL)
+        weights = worker.hooks.lane_weights(worker=worker, crawl_id=crawl_id) or lane.WEIGHTS
         waiting = {number: len(here) for number, here in lanes.items()}
-        drawn = lane.draw(waiting, share, worker.rng, profile.weights)
+        drawn = lane.draw(waiting, share, worker.rng, weights)
         if drawn:
             chosen[crawl_id] = [lanes[number].popleft() for number in drawn]
             left -= len(drawn)
     return chosen
 
 
-def _worth_now(drawn: list[Due], focus: CrawlFocus) -> list[Due]:
-    """Those of a draw that are fetched before the next one, which may know better links.
-
-    URLs that their form speaks against wait for the others: they may copy what these lead to. In a crawl with a budget
-    lists wait for what is proven, and the last lane waits until the others are empty; where there is nothing else, a
-    few are tried.
-    """
-    places = [place for place, due in enumerate(drawn) if due.lane != LAST_LANE]
-    has_budget = drawn[0].has_page_budget
-    shared = drawn[: places[-1] + 1] if has_budget and places else drawn
-    first = _first(shared, focus)
-    if not has_budget:
-        return first or drawn
-    if any(due.lane != LAST_LANE for due in first):
-        return first
-    return (shared if places else first or drawn)[:FEW]
-
-
-def _first(drawn: list[Due], focus: CrawlFocus) -> list[Due]:
-    """Without URLs of a risky form; without lists where others are proven."""
-    ranks = [
-        Precedence.PROVEN
-        if due.fetched_at is not None
-        else focus.precedence(unpacked(due.score_parts or 0), target_of(due.url))
-        for due in drawn
-    ]
-    least = Precedence.OPEN if Precedence.PROVEN in ranks else Precedence.LIST
-    return [due for due, rank in zip(drawn, ranks, strict=True) if rank >= least]
-
-
 def _reserve(worker: Worker, lease: Lease, picked: Picked, tx: Connection, crawl_id: int, wanted: int) -> int:
     """How many of the wanted pages the crawl's budget still has room for, counting what this visit holds already."""
-    held, grants, now = picked.granted.get(crawl_id, 0), worker.grants, lease.now()
+    held, grants, now = picked.granted.get(crawl_id, 0), worker.caches.grants, lease.now()
     if wanted > held:
         held += grants.take(crawl_id, wanted - held, now)
     if wanted > held or (wanted < held and not grants.is_open(crawl_id, now)):

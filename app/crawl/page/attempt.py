@@ -1,18 +1,20 @@
 """One URL on its way through a visit, and the row that says what became of it."""
 
 from dataclasses import dataclass, field
-from typing import BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from app.crawl.page.preferences import Wishes
 from app.crawl.state.batch import Batch, ReadDocument
 from app.crawl.state.picked import Picked
 from app.model import Cause, Header, Outcome, Reply, Request, RequestKind, Url
 from app.parse.html.html import READER
-from app.policy.focus.change_rate import ChangeRate
+from app.policy.change_rate import ChangeRate
 from app.policy.lifecycle import UrlEvent, UrlState, url_after
 from app.policy.outcome import TRANSIENT
 from app.store.fetches import Fetch
 from app.store.url_rows import Due, Result
+
+if TYPE_CHECKING:
+    from app.crawl.page.preferences import Wishes
 
 _SPENT = {UrlEvent.FAILED, UrlEvent.EXHAUSTED}
 _KEPT = {*_SPENT, UrlEvent.REQUEUED}
@@ -59,7 +61,7 @@ class Attempt:
     def failures_of_its_class(self) -> int:
         """With this one: tries in a row that ended in the same class of failure, network or server (promise P8)."""
         due = self.due
-        return 1 + (due.network_failures if self.outcome is Outcome.BROKEN else due.server_failures)
+        return 1 + (due.failures.network if self.outcome is Outcome.BROKEN else due.failures.server)
 
     @property
     def is_conditional(self) -> bool:
@@ -105,7 +107,7 @@ class Conclusion(NamedTuple):
     alias_of: str | None = None
     sends: str | None = None
     whole: bool = False
-    wishes: Wishes | None = None
+    wishes: "Wishes | None" = None
 
 
 def conclude(batch: Batch, picked: Picked, due: Due, end: Conclusion) -> None:
@@ -141,16 +143,16 @@ def _result(due: Due, end: Conclusion) -> Result:
         "retrying": event is UrlEvent.FAILED,
         "score": None if end.score is None else max(end.score, LEAST_SCORE),
         "due_s": end.due_s,
-        "interval_s": end.interval_s if end.interval_s is not None else due.interval_s,
-        "change_shape": end.belief.shape if end.belief else due.change_shape,
-        "change_s": end.belief.seconds if end.belief else due.change_s,
-        "etag": None if end.whole else _validator(reply, Header.ETAG, due.etag, fresh=is_new),
+        "interval_s": end.interval_s if end.interval_s is not None else due.rhythm.interval_s,
+        "change_shape": end.belief.shape if end.belief else due.rhythm.change_shape,
+        "change_s": end.belief.seconds if end.belief else due.rhythm.change_s,
+        "etag": None if end.whole else _validator(reply, Header.ETAG, due.known.etag, fresh=is_new),
         "last_modified": None
         if end.whole
-        else _validator(reply, Header.LAST_MODIFIED, due.last_modified, fresh=is_new),
-        "body_sha256": end.body_sha256 or (attempt.page_sha256 if attempt else None) or due.body_sha256,
-        "text_sha256": end.text_sha256 or due.text_sha256,
-        "reader": READER if end.text_sha256 else due.reader,
+        else _validator(reply, Header.LAST_MODIFIED, due.known.last_modified, fresh=is_new),
+        "body_sha256": end.body_sha256 or (attempt.page_sha256 if attempt else None) or due.known.body_sha256,
+        "text_sha256": end.text_sha256 or due.known.text_sha256,
+        "reader": READER if end.text_sha256 else due.known.reader,
         "status": reply.status if reply else None,
         "outcome": attempt.outcome.value if attempt else due.outcome,
         "cause": cause,
@@ -181,7 +183,7 @@ def _why(due: Due, end: Conclusion) -> tuple[str | None, str | None]:
 
 def _failures(due: Due, event: UrlEvent, attempt: Attempt | None) -> tuple[int, int, int]:
     """Failures of the network, the server and the reading, in a row; a good ending forgets them."""
-    network, server, parse = due.network_failures, due.server_failures, due.parse_failures
+    network, server, parse = due.failures.network, due.failures.server, due.failures.parse
     if event not in _KEPT:
         return 0, 0, 0
     if event is UrlEvent.REQUEUED or attempt is None:

@@ -60,7 +60,7 @@ def _is_asked_again(attempt: Attempt) -> bool:
     """
     if attempt.is_conditional and is_no_news(attempt.reply, attempt.outcome):
         return True
-    return attempt.reply.status in TRANSIENT and not attempt.due.network_failures
+    return attempt.reply.status in TRANSIENT and not attempt.due.failures.network
 
 
 def _by_outcome(visit: Visit, attempt: Attempt) -> VisitEnding | None:
@@ -108,7 +108,7 @@ def _note_ending(picked: Picked, attempt: Attempt) -> None:
         return
     location = attempt.reply.header(Header.LOCATION) if attempt.outcome is Outcome.REDIRECT else None
     if location is None or not location.endswith(attempt.url.target):
-        picked.focus[due.crawl_id].asked_for(ending, is_page=attempt.outcome is Outcome.PAGE)
+        picked.worth[due.crawl_id].asked_for(ending, is_page=attempt.outcome is Outcome.PAGE)
 
 
 def _note_host(visit: Visit, attempt: Attempt) -> None:
@@ -162,7 +162,7 @@ def _redirect(visit: Visit, attempt: Attempt) -> VisitEnding | None:
         return None
     if due.hops >= HOPS:
         admit.suppress(
-            visit.worker.known,
+            visit.worker.caches.known,
             visit.batch,
             due.crawl_id,
             target,
@@ -174,7 +174,7 @@ def _redirect(visit: Visit, attempt: Attempt) -> VisitEnding | None:
         visit.batch.found.read(None, admit.redirected(visit, due, url, target))
         if due.kind == RequestKind.PAGE and due.fetched_at is None:
             by = on_host(due.found_on, url) if due.hops else None
-            visit.picked.focus[due.crawl_id].redirected(url, target, redirected_by=by)
+            visit.picked.worth[due.crawl_id].redirected(url, target, redirected_by=by)
     conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.ALIASED, attempt, alias_of=target.text))
     asked_s = retry_after_s(visit.worker, visit.lease, attempt.reply)
     if asked_s:
@@ -197,7 +197,7 @@ def _missing(settings: Settings, batch: Batch, picked: Picked, attempt: Attempt)
     """404 and 410: the first 404 may be a mistake and is looked at again soon, another one and a 410 rarely."""
     due = attempt.due
     if due.outcome is None:
-        picked.focus[due.crawl_id].brought_nothing(attempt.url)
+        picked.worth[due.crawl_id].brought_nothing(attempt.url)
     if attempt.outcome is Outcome.NOT_FOUND and due.outcome != Outcome.NOT_FOUND:
         conclude(batch, picked, due, Conclusion(UrlEvent.MISSING, attempt, due_s=settings.recrawl_base_s))
     else:
@@ -209,9 +209,9 @@ def _settled(visit: Visit, attempt: Attempt) -> None:
     due, settings = attempt.due, visit.worker.settings
     is_file = file_ending(attempt.url.target) is not None  # which says nothing of pages beside it
     if attempt.outcome is Outcome.UNWANTED and due.fetched_at is None and not is_file:
-        visit.picked.focus[due.crawl_id].brought_nothing(attempt.url)
+        visit.picked.worth[due.crawl_id].brought_nothing(attempt.url)
     end = Conclusion(UrlEvent.SETTLED, attempt, due_s=settings.recrawl_max_s, detail=_why_unwanted(attempt))
-    if due.kind == RequestKind.PAGE and due.text_sha256 not in {None, NOTHING} and is_empty(attempt.reply):
+    if due.kind == RequestKind.PAGE and due.known.text_sha256 not in {None, NOTHING} and is_empty(attempt.reply):
         end = _emptied(visit, end)
     conclude(visit.batch, visit.picked, due, end)
 
@@ -223,7 +223,7 @@ def _emptied(visit: Visit, end: Conclusion) -> Conclusion:
     """
     assert end.attempt is not None
     due, end = end.attempt.due, end._replace(whole=True)
-    if due.body_sha256 != NOTHING:
+    if due.known.body_sha256 != NOTHING:
         soon_s = visit.worker.settings.recrawl_base_s
         return end._replace(due_s=soon_s, body_sha256=NOTHING, detail=EMPTY_ONCE)
     visit.batch.add(read.KEPT_OUT, (visit.host_id, due.crawl_id, due.key))

@@ -109,7 +109,7 @@ def _unavailable(worker: Worker, pace: HostPace, batch: Batch, picked: Picked, a
 
 def _hopeless(worker: Worker, trips: int, attempt: Attempt) -> str | None:
     """Why a host that the circuit breaker closes again and again is given up at last, so that a crawl ends."""
-    times = worker.breaker_rules.failures + trips - 1
+    times = worker.rules.breaker.failures + trips - 1
     if not trips or times < worker.settings.host_failures_max:
         return None
     what = attempt.reply.failure or attempt.reply.status

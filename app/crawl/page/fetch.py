@@ -83,15 +83,15 @@ def _send(visit: Visit, slot: Slot, due: Due, url: Url, attempts: int, *, isolat
     request = Request(
         url=url.text,
         kind=RequestKind(due.kind),
-        etag=None if whole else due.etag,
-        last_modified=None if whole else due.last_modified,
+        etag=None if whole else due.known.etag,
+        last_modified=None if whole else due.known.last_modified,
         wanted_types=(*MEDIA_TYPES, *plugins.readers(settings.plugins)) if is_page else None,
         or_listing=is_page and due.depth == 0,
         max_body_bytes=settings.max_body_bytes if is_page else sitemaps.MAX_BYTES,
         deadline_s=settings.request_deadline_s,
         sink=sink,
         keeps_coded=any(visit.worker.hooks.keeps_coded(visit=visit, due=due)),
-        fresh=due.network_failures > 0,
+        fresh=due.failures.network > 0,
         authorised=may_authenticate(visit.picked.scopes[due.crawl_id], url),
     )
     reason = "retry" if due.attempts else "recrawl" if due.fetched_at else "new"

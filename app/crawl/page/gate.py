@@ -17,15 +17,11 @@ from app.crawl.page.attempt import Conclusion, conclude
 from app.crawl.robots import obtain, tdmrep
 from app.crawl.robots.obtain import NoRules
 from app.crawl.state.batch import Batch
-from app.crawl.state.focus import name_of_ending
 from app.crawl.state.picked import Picked
 from app.crawl.state.seen import KnownKeys
 from app.crawl.state.visit import Visit
+from app.crawl.state.worth import name_of_ending
 from app.model import Cause, Refusal, RequestKind, Url
-from app.model.url import on_host
-from app.policy.focus.patterns import TrapKind
-from app.policy.focus.score import unpacked
-from app.policy.focus.shape import shape_of
 from app.policy.lifecycle import UrlEvent, UrlState
 from app.policy.robots import MAX_STEPS, Robots
 from app.policy.scope import judge, may_authenticate
@@ -57,7 +53,7 @@ def check(visit: Visit, due: Due) -> Url | Shut:
         end = Conclusion(UrlEvent.EXHAUSTED, cause=Cause.OUT_OF_SCOPE, detail=refusal)
         conclude(visit.batch, visit.picked, due, end)
         return Shut.DONE
-    if _ends_like_a_file(visit.worker.known, visit.batch, visit.picked, due, url):
+    if _ends_like_a_file(visit.worker.caches.known, visit.batch, visit.picked, due, url):
         return Shut.DONE
     match obtain.of(visit, url.origin, authorised=may_authenticate(scope, url)):
         case Robots() as rules:
@@ -79,7 +75,7 @@ def _ends_like_a_file(known: KnownKeys, batch: Batch, picked: Picked, due: Due, 
     ending = file_ending(url.target) if due.kind == RequestKind.PAGE and due.depth > 0 else None
     if ending is None or due.fetched_at is not None or due.cause == Cause.FORCED:
         return False
-    if not picked.focus[due.crawl_id].refuses_ending(ending):
+    if not picked.worth[due.crawl_id].refuses_ending(ending):
         return False
     admit.suppress_ending(known, batch, due.crawl_id, url, ending, found_on=due.found_on)
     end = Conclusion(UrlEvent.TRAPPED, cause=Cause.EXTENSION, detail=name_of_ending(ending))
@@ -94,7 +90,7 @@ def _by_rules(visit: Visit, due: Due, url: Url, rules: Robots) -> Url | Shut:
     decision = rules.judge(url, MAX_STEPS if file.too_costly < COSTLY_MOST else MAX_STEPS // 4)
     file.too_costly += decision.is_too_costly
     if not decision.allowed:
-        visit.worker.known.forget(due.crawl_id, due.key)  # another form of it may be allowed
+        visit.worker.caches.known.forget(due.crawl_id, due.key)  # another form of it may be allowed
         cause, line = Cause.ROBOTS, f"line {decision.line}: {decision.rule}"
         if decision.is_too_costly:
             cause, line = Cause.TOO_COSTLY, f"group {decision.group} of {url.origin}/robots.txt"
@@ -114,22 +110,9 @@ def _is_trap(batch: Batch, picked: Picked, due: Due, url: Url) -> bool:
     """
     if due.depth == 0 or due.fetched_at is not None or due.cause == Cause.FORCED:
         return False
-    focus = picked.focus[due.crawl_id]
-    shape, risk = shape_of(url.target), unpacked(due.score_parts or 0).risk
-    kind = focus.trap(url, shape, risk=risk, found_on=on_host(due.found_on, url))
-    detail = kind.value if kind is not None else ""
-    if kind is None or kind is TrapKind.PATTERN:
-        copies = focus.copies(url)
-        names = [shape.name, shape.groups[0]] if kind is not None else [copies] if copies is not None else []
-        if not names:
-            return False
-        is_retried = focus.retries(names[-1], url)
-        focus.refuse(*dict.fromkeys(names))
-        if is_retried:
-            return False
-        detail = names[0]
-        if copies is not None:  # a second look then takes all of its like for one, whatever their shapes
-            focus.hold(detail := copies)
+    detail = picked.worth[due.crawl_id].trap(due, url)
+    if detail is None:
+        return False
     conclude(batch, picked, due, Conclusion(UrlEvent.TRAPPED, cause=Cause.TRAP, detail=detail))
     return True
 

@@ -51,7 +51,7 @@ def longest(settings: Settings, delay_s: float) -> int:
 
 def holds(pace: HostPace, due: Due) -> bool:
     """Whether the URL is fetched in isolation."""
-    return pace.isolate > 0 or due.parse_failures > 0
+    return pace.isolate > 0 or due.failures.parse > 0
 
 
 def count(visit: Visit, due: Due) -> int | None:
@@ -59,8 +59,8 @@ def count(visit: Visit, due: Due) -> int | None:
 
     None: not to be fetched. Either somebody took it out of the queue, or it has killed its last visit.
     """
-    if due.parse_failures >= visit.worker.settings.attempts_max:
-        detail = f"{counted(due.parse_failures, 'visit')} died while fetching or reading it"
+    if due.failures.parse >= visit.worker.settings.attempts_max:
+        detail = f"{counted(due.failures.parse, 'visit')} died while fetching or reading it"
         conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.EXHAUSTED, cause=Cause.POISON, detail=detail))
         return None
     visit.pace.isolated_one()
@@ -79,25 +79,25 @@ def refund_later(worker: Worker, host_id: int, batch: Batch) -> None:
     """
     due, batch.counted = batch.counted, None
     if due is not None:
-        worker.refunds.append((host_id, due.crawl_id, due.key))
+        worker.reading.refunds.append((host_id, due.crawl_id, due.key))
 
 
 def cancel_refund(worker: Worker, results: Iterable[Result]) -> None:
     """These were written after all, attempts and failures with them: nothing is refunded for their URLs."""
     for result in results:
         with suppress(ValueError):
-            worker.refunds.remove((result["host_id"], result["crawl_id"], result["key"]))
+            worker.reading.refunds.remove((result["host_id"], result["crawl_id"], result["key"]))
 
 
 def refund(worker: Worker) -> None:
     """Refund what is due. It needs no lease: one attempt less, of a URL that nobody has settled since."""
-    while worker.refunds:
-        host_id, crawl_id, key = attempt = worker.refunds.popleft()
+    while worker.reading.refunds:
+        host_id, crawl_id, key = attempt = worker.reading.refunds.popleft()
         try:
             with db.transaction(worker.engine) as tx:
                 urls.uncount_attempt(tx, host_id=host_id, crawl_id=crawl_id, key=key)
         except ServiceError:
-            worker.refunds.append(attempt)
+            worker.reading.refunds.append(attempt)
             return
 
 
@@ -124,8 +124,8 @@ def page(worker: Worker, lease: Lease, attempt: Attempt) -> Page | Unread:
         if by is not None:  # it is read nowhere else
             return "busy"
     may_wait = partial(may_wait_for_room, worker, lease, worker.monotonic() + ROOM_PATIENCE_S)
-    with worker.memory_gate.reading(reply.body, may_wait=may_wait, waits=worker.seats.left):
-        if not worker.memory_gate.holds(reply.body):
+    with worker.reading.memory_gate.reading(reply.body, may_wait=may_wait, waits=worker.stays.seats.left):
+        if not worker.reading.memory_gate.holds(reply.body):
             found = _apart(worker, lease, reply.body, options)
             if isinstance(found, Page) or (isinstance(found, Death) and found.is_proof):
                 return found
@@ -137,8 +137,8 @@ def _apart(
 ) -> Page | Unread | Literal["none"]:
     """The document, read by a reader. Raises LeaseLost.   by: a plugin and what of it reads it"""
     within_s = _within_s(worker, lease)
-    with worker.seats.left():
-        return "busy" if within_s is None else worker.readers.page(body, options, within_s=within_s, by=by)
+    with worker.stays.seats.left():
+        return "busy" if within_s is None else worker.reading.readers.page(body, options, within_s=within_s, by=by)
 
 
 def _plugin_of(worker: Worker, attempt: Attempt) -> tuple[str, str] | None:
@@ -169,8 +169,8 @@ def sitemap(worker: Worker, lease: Lease, attempt: Attempt, body: BinaryIO) -> S
     """A sitemap that was read."""
     if attempt.isolated:
         within_s = _within_s(worker, lease)
-        with worker.seats.left():
-            found = "busy" if within_s is None else worker.readers.sitemap(body, within_s=within_s)
+        with worker.stays.seats.left():
+            found = "busy" if within_s is None else worker.reading.readers.sitemap(body, within_s=within_s)
         if found != "none":
             return found
         body.seek(0)
@@ -184,7 +184,7 @@ def unread(worker: Worker, batch: Batch, picked: Picked, attempt: Attempt, why: 
     if why == "busy":
         conclude(batch, picked, due, Conclusion(UrlEvent.REQUEUED, attempt))
         return VisitEnding.READERS_BUSY
-    times = due.parse_failures + 1
+    times = due.failures.parse + 1
     _log.warning("page.killed_its_reader", url=attempt.url.text, cause=why.cause, said=why.said)
     if why.is_proof:
         conclude(batch, picked, due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.UNREADABLE, detail=why.cause))
@@ -280,7 +280,7 @@ def _within_s(worker: Worker, lease: Lease) -> float | None:
     None: Postgres is away. The answer is counted already, and has to come to an end that takes it back: it is unread.
     """
     try:
-        outlast(worker, lease, worker.readers.patience_s)
+        outlast(worker, lease, worker.reading.readers.patience_s)
     except ServiceError as error:
         _log.warning("page.unread", host=lease.host, error=str(error))
         return None

@@ -25,7 +25,7 @@ LARGEST_BYTES = 64 * 1024  # the slowest document of this size that we know take
 def may_wait(visit: Visit, attempt: Attempt) -> bool:
     """Whether a page may be read later: a small one, of a visit that will be parked."""
     return (
-        visit.worker.gatherer is not None
+        visit.worker.stays.gatherer is not None
         and attempt.outcome is Outcome.PAGE
         and attempt.sink is None
         and not attempt.isolated

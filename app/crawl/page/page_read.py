@@ -1,11 +1,14 @@
 """A page that was read, for the features that take something from it."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from app.crawl.page.attempt import Attempt
-from app.crawl.page.preferences import Wishes
 from app.model import Page
 from app.store.pages import PageRow
+
+if TYPE_CHECKING:
+    from app.crawl.page.preferences import Wishes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,5 +23,5 @@ class PageRead:
     attempt: Attempt
     document: Page
     base: str
-    wished: Wishes
+    wished: "Wishes"
     row: PageRow | None

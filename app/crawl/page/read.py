@@ -6,27 +6,24 @@ from hashlib import sha256
 import structlog
 
 from app.crawl.frontier import admit
-from app.crawl.frontier.worth import FoundAt
 from app.crawl.page import isolation, preferences, recrawls, sitemaps
 from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.page.page_read import PageRead
 from app.crawl.page.preferences import Wishes
 from app.crawl.state.batch import BYTES_PER_LINK, Batch, most_links
-from app.crawl.state.focus import CrawlFocus
-from app.crawl.state.part import SettlePart
+from app.crawl.state.part import SettlePart, SettleStep
+from app.crawl.state.settling import Settling
 from app.crawl.state.visit import Visit
-from app.model import Cause, Header, Page, Url, VisitEnding
-from app.model.url import on_host
+from app.crawl.state.worth import FoundAt
+from app.model import Header, Page, Url, VisitEnding
 from app.parse import language
 from app.parse.html import dates
 from app.parse.html.html import READER
 from app.parse.html.survey import refreshed
 from app.policy import link_header
-from app.policy.focus import novelty
-from app.policy.focus.novelty import Said
 from app.policy.lifecycle import UrlEvent
 from app.policy.scope import Scope, judge
-from app.policy.url import Canon, file_ending, in_encoding
+from app.policy.url import Canon, in_encoding
 from app.store import pages
 from app.store.pages import PageRow, Revision, Where
 from app.store.reread import ReadRow
@@ -34,6 +31,14 @@ from app.store.reread import ReadRow
 _log = structlog.get_logger()
 _EMPTY = sha256(b"").digest()
 
+
+def _keep(settling: Settling) -> list[Where]:
+    """Store pages. Returns those whose text is new."""
+    readings = [reading for visit in settling.visits for reading in visit.batch.found.readings]
+    return pages.keep(settling.tx, [reading.page for reading in readings if reading.page is not None])
+
+
+PAGES = SettleStep(name="pages", rank=110, write=_keep)
 KEPT_OUT: SettlePart[Where] = SettlePart(
     name="kept_out",
     rank=10,  # first: a page that is dropped must not count as the original of a new one
@@ -66,9 +71,9 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     """Put what the page brought into the batch: its row, its links, what it taught."""
     settings, due = visit.worker.settings, attempt.due
     base = base_of(visit.worker.canon, attempt.url, document)
-    focus, is_first = visit.picked.focus[due.crawl_id], settings.keep_text and due.fetched_at is None
-    said = _said(focus, document) if is_first or focus.profile.topics else None
-    relevance = focus.relevance(said.all_words if said is not None and focus.profile.topics else [])
+    is_first = settings.keep_text and due.fetched_at is None
+    impression = visit.picked.worth[due.crawl_id].read(due, attempt.url, document, is_first=is_first)
+    relevance = impression.relevance
     found = admit.links(
         visit, due, base, document.links, encoding=document.charset, nofollow=wished.nofollow, relevance=relevance
     )
@@ -84,17 +89,16 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     row = page_row(attempt, document, wished, text_sha256, canonical and canonical.text) if is_kept else None
     read = PageRead(attempt=attempt, document=document, base=base, wished=wished, row=row)
     awaits = home is None and _awaits(visit, read)
-    if awaits and due.text_sha256 is not None and due.reader == READER:
-        text_sha256 = due.text_sha256  # what a browser made before is compared
+    if awaits and due.known.text_sha256 is not None and due.known.reader == READER:
+        text_sha256 = due.known.text_sha256  # what a browser made before is compared
     attempt.brought.reading = visit.batch.found.read(row, found)
     attempt.brought.awaits = awaits
     taken_in(visit, read)
     changed = _changed(visit, attempt, text_sha256, awaits=awaits)
     if row is not None:  # its text and the stored one may not be compared
-        row["changed"] = changed is True and not awaits and due.reader != READER
+        row["changed"] = changed is True and not awaits and due.known.reader != READER
     following = recrawls.after(visit, attempt, changed=changed)
-    if is_first and said is not None:
-        _learn(focus, attempt, document, said)
+    impression.learn()
     sitemaps.score_claim(visit.batch, due, changed=changed)
     end = Conclusion(
         UrlEvent.ALIASED if home else UrlEvent.SETTLED,
@@ -103,7 +107,7 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
         interval_s=following.interval_s,
         belief=following.belief,
         text_sha256=text_sha256,
-        changed=(changed is True and not awaits) or due.text_sha256 is None,
+        changed=(changed is True and not awaits) or due.known.text_sha256 is None,
         alias_of=home.text if home else None,
         wishes=wished,
     )
@@ -125,15 +129,15 @@ def _changed(visit: Visit, attempt: Attempt, text_sha256: bytes, *, awaits: bool
     compared: then the validators decide, or the document of before, if it can be read again here.
     """
     due, reply = attempt.due, attempt.reply
-    if due.text_sha256 is None:
+    if due.known.text_sha256 is None:
         return None
-    if due.body_sha256 == attempt.body_sha256:
+    if due.known.body_sha256 == attempt.body_sha256:
         return False
-    if awaits or (due.body_sha256 == due.text_sha256 == _EMPTY):  # nothing is nothing in any version
+    if awaits or (due.known.body_sha256 == due.known.text_sha256 == _EMPTY):  # nothing is nothing in any version
         return True
-    if due.reader == READER or not visit.worker.settings.keep_text:
-        return due.text_sha256 != text_sha256
-    before = ((due.etag, Header.ETAG), (due.last_modified, Header.LAST_MODIFIED))
+    if due.known.reader == READER or not visit.worker.settings.keep_text:
+        return due.known.text_sha256 != text_sha256
+    before = ((due.known.etag, Header.ETAG), (due.known.last_modified, Header.LAST_MODIFIED))
     if any(was is not None and was == reply.validator(name) for was, name in before):
         return False
     said = _text_before(visit, attempt)
@@ -147,36 +151,6 @@ def _text_before(visit: Visit, attempt: Attempt) -> bytes | None:
         return None
     document = isolation.page(visit.worker, visit.lease, replace(attempt, reply=reply))
     return sha256(document.main_text.encode()).digest() if isinstance(document, Page) else None
-
-
-def _said(focus: CrawlFocus, document: Page) -> Said:
-    is_weighed = focus.refuses or focus.profile.topics
-    return novelty.said(document.main_text, novelty.MOST_CHARS if is_weighed else novelty.FEWER_CHARS)
-
-
-def _learn(focus: CrawlFocus, attempt: Attempt, document: Page, said: Said) -> None:
-    """Let the crawl learn from a page that is read for the first time."""
-    due = attempt.due
-    focus.learn(
-        attempt.url,
-        said,
-        labels=_labels(attempt.url, document),
-        found_on=on_host(due.found_on, attempt.url),
-        is_seed=due.depth == 0,
-        was_refused=due.cause == Cause.FORCED,
-    )
-
-
-def _labels(url: Url, document: Page) -> list[str]:
-    """The texts of its links to other pages of its host, by their hrefs alone: to join each costs more than it says."""
-    own, site = {url.text, url.target}, f"//{url.origin.host}"
-    found = []
-    for link in document.links[: novelty.MOST_LABELS]:
-        href = link.href.partition("#")[0]
-        is_here = site in href if "//" in href else ":" not in href.partition("/")[0]
-        if link.text and href and is_here and href not in own and not file_ending(href):
-            found.append(link.text)
-    return found
 
 
 def detect_languages(batch: Batch) -> None:

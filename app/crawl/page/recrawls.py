@@ -7,14 +7,12 @@ from typing import Final, NamedTuple
 from app.crawl.page.attempt import Attempt
 from app.crawl.state.visit import Visit
 from app.model import Header, RequestKind
-from app.policy.focus import recrawl
-from app.policy.focus.change_rate import ChangeRate
-from app.policy.focus.profile import Branch
-from app.policy.focus.recrawl import Revisit
+from app.policy import recrawl
+from app.policy.change_rate import ChangeRate
+from app.policy.recrawl import USUAL, Revisit
 from app.store.url_rows import Due
 
 JUST_MADE: Final = timedelta(seconds=60)  # a Last-Modified so young is most likely the time of the answer
-_SITEMAP: Final = Branch(name="sitemap")
 
 
 class Next(NamedTuple):
@@ -29,17 +27,17 @@ def after(visit: Visit, attempt: Attempt, *, changed: bool | None) -> Next:
     """The next visit of a page or a sitemap.   changed: since the visit before; None: there was none to compare with"""
     due, settings = attempt.due, visit.worker.settings
     is_page = due.kind == RequestKind.PAGE
-    focus = visit.picked.focus.get(due.crawl_id) if is_page else None
+    worth = visit.picked.worth.get(due.crawl_id) if is_page else None
     terms = recrawl.terms_of(
-        focus.profile.branch(attempt.url.target) if focus else _SITEMAP,
+        worth.often(attempt.url.target) if worth is not None else USUAL,
         base_s=settings.recrawl_base_s if is_page else settings.sitemap_interval_s,
         min_s=settings.recrawl_min_s,
         max_s=settings.recrawl_max_s,
-        price_s=due.recrawl_price_s if is_page else None,
+        price_s=due.crawl.recrawl_price_s if is_page else None,
     )
     belief = recrawl.first_belief(terms.base_s)
-    if due.change_shape is not None and due.change_s is not None:
-        belief = ChangeRate(due.change_shape, due.change_s)
+    if due.rhythm.change_shape is not None and due.rhythm.change_s is not None:
+        belief = ChangeRate(due.rhythm.change_shape, due.rhythm.change_s)
     if due.fetched_at is not None:
         now = visit.lease.database_time(visit.now())
         elapsed_s = (now - due.fetched_at).total_seconds()

@@ -18,7 +18,6 @@ from typing import BinaryIO, NamedTuple
 import structlog
 
 from app.crawl.frontier import admit, enter
-from app.crawl.frontier.worth import FoundAt
 from app.crawl.page import isolation, recrawls
 from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.state.batch import Batch
@@ -29,6 +28,7 @@ from app.crawl.state.picked import Picked
 from app.crawl.state.settling import Settling
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
+from app.crawl.state.worth import FoundAt
 from app.errors import LeaseLost, Unwritable, is_ours
 from app.model import Cause, Origin, Refusal, RequestKind, Url, VisitEnding
 from app.parse.sitemap.sitemap import Child, Entry, SitemapReading
@@ -55,7 +55,8 @@ _TOO_DEEP = f"a sitemap below more than {LEVELS} indexes"
 
 def discover(worker: Worker, origins: HostOrigins, picked: Picked, batch: Batch, due: Due, origin: Origin) -> None:
     """Admit the sitemaps of an origin whose robots.txt is known, once a visit, if the crawl is about its host."""
-    if due.sitemaps == "none" or (due.crawl_id, origin) in origins.discovered:
+    asked = picked.crawls[due.crawl_id].sitemaps
+    if asked == "none" or (due.crawl_id, origin) in origins.discovered:
         return
     origins.discovered.add((due.crawl_id, origin))
     scope = picked.scopes[due.crawl_id]
@@ -63,7 +64,7 @@ def discover(worker: Worker, origins: HostOrigins, picked: Picked, batch: Batch,
         return
     file = origins.robots[origin]
     declared = file.rules.sitemaps if file.rules is not None else ()
-    texts: Iterable[str] = declared or ((GUESS,) if due.sitemaps == "all" else ())
+    texts: Iterable[str] = declared or ((GUESS,) if asked == "all" else ())
     try:
         found = [worker.canon.join(f"{origin}/", text) for text in texts]
     except Exception as error:
@@ -75,7 +76,7 @@ def discover(worker: Worker, origins: HostOrigins, picked: Picked, batch: Batch,
     batch.found.admissions += [
         in_front(due.crawl_id, url, RequestKind.SITEMAP, found_on=found_on)
         for url in found
-        if not isinstance(url, Refusal) and not worker.known.has(due.crawl_id, url.key)
+        if not isinstance(url, Refusal) and not worker.caches.known.has(due.crawl_id, url.key)
     ]
 
 
@@ -104,8 +105,8 @@ def read(visit: Visit, attempt: Attempt, body: BinaryIO) -> VisitEnding | None:
         end = Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.LIST_UNWRITABLE, detail=detail)
         conclude(visit.batch, visit.picked, due, end)
         return None
-    changed = due.body_sha256 != digest
-    following = recrawls.after(visit, attempt, changed=None if due.body_sha256 is None else changed)
+    changed = due.known.body_sha256 != digest
+    following = recrawls.after(visit, attempt, changed=None if due.known.body_sha256 is None else changed)
     end = Conclusion(
         UrlEvent.SETTLED,
         attempt,
@@ -183,7 +184,7 @@ def _admit(visit: Visit, due: Due, known: Known, base: Url, chunk: list[Entry | 
 
 def _children(worker: Worker, batch: Batch, picked: Picked, due: Due, base: Url, found: list[Child]) -> list[Candidate]:
     """The sitemaps that an index names, on its host or another of the crawl's hosts; a refused one leaves a row."""
-    known, scope = worker.known, picked.scopes[due.crawl_id]
+    known, scope = worker.caches.known, picked.scopes[due.crawl_id]
     admitted = []
     for each in found:
         url = worker.canon.join(base.text, each.loc)
@@ -204,7 +205,7 @@ def _write(
 ) -> None:
     """Write a chunk, of which Postgres takes nearly all the time, and take a seat again after the commit."""
     sent = visit.now()
-    with visit.worker.seats.left(), db.transaction(visit.worker.engine) as tx:
+    with visit.worker.stays.seats.left(), db.transaction(visit.worker.engine) as tx:
         if not hosts.extend(tx, host_id=visit.host_id, token=visit.lease.token, lease_s=visit.worker.settings.lease_s):
             raise LeaseLost(visit.lease.host)
         admitted = enter.admit(tx, [(visit, candidates)])
@@ -219,7 +220,7 @@ def _write(
 
 
 def _note(worker: Worker, lease: Lease, due: Due, reading: SitemapReading | Listing) -> Known:
-    with worker.seats.left(), db.transaction(worker.engine) as tx:
+    with worker.stays.seats.left(), db.transaction(worker.engine) as tx:
         if hosts.lock_leased(tx, host_id=lease.host_id, token=lease.token) is None:
             raise LeaseLost(lease.host)
         read = ReadSitemap(

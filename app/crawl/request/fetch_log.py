@@ -56,7 +56,7 @@ def log(visit: Visit, slot: Slot, sending: Sending, reply: Reply, *, body_sha256
         outcome, evidence = _outcome(reply, request.kind, conditional=conditional)
     finally:
         ended = _Ended(outcome, evidence, conditional, body_sha256)
-        visit.lease.tie(visit.worker.clock_tie.latest(visit.lease.taken_at))
+        visit.lease.tie(visit.worker.starts.clock_tie.latest(visit.lease.taken_at))
         visit.turn.logged = _row(visit.lease, visit.pace.delay_s, slot, sending, reply, ended)
         visit.batch.fetches.append(visit.turn.logged)
     return outcome

@@ -41,7 +41,7 @@ def learn(visit: Visit, slot: Slot, reply: Reply, outcome: Outcome, *, closes: b
 
 def soft_blocked(worker: Worker, turn: Turn, robots_delay_s: float | None) -> None:
     """Cut the rate after a soft block (promise P7)."""
-    turn.pace.history = pace.soft_blocked(turn.pace.history, worker.pace_rules)
+    turn.pace.history = pace.soft_blocked(turn.pace.history, worker.rules.pace)
     turn.adapt(worker, robots_delay_s)
 
 
@@ -81,13 +81,13 @@ def retry_after_s(worker: Worker, lease: Lease, reply: Reply) -> float | None:
 def _adapt(visit: Visit, status: int, ms: int | None, *, closes: bool) -> None:
     """Adapt the host's level and delay to a result; too many failures in a row close it (promises P4 and P6)."""
     worker, host = visit.worker, visit.pace
-    host.history = pace.after(host.history, worker.pace_rules, status=status, ms=ms)
+    host.history = pace.after(host.history, worker.rules.pace, status=status, ms=ms)
     is_probing = visit.turn.is_probing(worker)
     if closes or not is_probing:
-        host.trips = breaker.trips_after(host.trips, host.history.statuses, worker.breaker_rules)
+        host.trips = breaker.trips_after(host.trips, host.history.statuses, worker.rules.breaker)
     visit.turn.adapt(worker, visit.origins.crawl_delay_s())
     if closes and is_probing:
-        block(visit, breaker.rest_s(host.trips, worker.breaker_rules), Rest(RestReason.BREAKER))
+        block(visit, breaker.rest_s(host.trips, worker.rules.breaker), Rest(RestReason.BREAKER))
 
 
 def _is_stale_connection(reply: Reply) -> bool:

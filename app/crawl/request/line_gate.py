@@ -80,10 +80,10 @@ class LineGate:
     def _is_below_ceiling(self) -> bool:
         """Waits for a start of the fleet's, if it comes in time."""
         worker = self.worker
-        if worker.ceiling is None:
+        if worker.starts.ceiling is None:
             return True
         left_s = max(self.until - worker.monotonic(), 0.0)
-        start_s = worker.ceiling.take(worker.engine, horizon_s=left_s)
+        start_s = worker.starts.ceiling.take(worker.engine, horizon_s=left_s)
         self.is_at_ceiling = start_s > left_s
         return not self.is_at_ceiling and not worker.stopping.wait(start_s)
 
@@ -102,7 +102,7 @@ class LineGate:
         worker = self.worker
         starts = starts_for(standing, self.wanted)
         sent = worker.monotonic()
-        with db.transaction(worker.draws or worker.engine, by_statement=True) as tx:
+        with db.transaction(worker.starts.draws or worker.engine, by_statement=True) as tx:
             terms = StartTerms(
                 self.host_id,
                 ready_in_s=LEAD_S,
@@ -113,7 +113,7 @@ class LineGate:
             )
             answer = budgets.reserve(tx, self.wanted, terms)
         received = worker.monotonic()
-        earliest, latest = worker.clock_tie.moments(answer.now, sent=sent + answer.took_s, received=received)
+        earliest, latest = worker.starts.clock_tie.moments(answer.now, sent=sent + answer.took_s, received=received)
         answer = trusted(worker, answer)
         if not answer.granted:
             return answer
@@ -127,7 +127,7 @@ class LineGate:
 
 def trusted(worker: Worker, answer: BudgetAnswer) -> BudgetAnswer:
     """The answer, unless the database's clock was set a moment ago: then the start is lost, and is asked for later."""
-    if not worker.clock_tie.is_unsure():
+    if not worker.starts.clock_tie.is_unsure():
         return answer
     return replace(answer, granted=False, is_near=False, wait_s=max(answer.wait_s, UNSURE_S))
 

@@ -104,7 +104,7 @@ def _in_turn(visit: Visit, slot: Slot, sending: Sending) -> tuple[Reply, Slot] |
 
 def _sent(worker: Worker, slot: Slot, request: Request, gate: LineGate | None) -> Reply | Unsent:
     request = request._replace(address=slot.address if slot.drawn else None, not_after=slot.not_after, gate=gate)
-    with worker.seats.left():
+    with worker.stays.seats.left():
         reply = worker.send(request)
     if isinstance(reply, Unsent) or not slot.dns_ms or reply.connect_ms is None:
         return reply

@@ -49,7 +49,7 @@ class Found:
 
     def wanted(self, worker: Worker, domain: str | None) -> list[tuple[str, tuple[Budget, ...]]]:
         """Each address with the budgets that a request to it draws on."""
-        return [(address, worker.shared.of(address, domain)) for address in self.choices]
+        return [(address, worker.starts.shared.of(address, domain)) for address in self.choices]
 
 
 def where(worker: Worker, url: Url, prefer: str | None) -> Found:
@@ -61,7 +61,7 @@ def where(worker: Worker, url: Url, prefer: str | None) -> Found:
         return Found(choices=(), dns_ms=None)
     found = worker.where(url.text, prefer, 0.0)
     if not found.addresses:
-        with worker.seats.left():
+        with worker.stays.seats.left():
             found = worker.where(url.text, prefer, NAME_S)
     return Found(choices=found.addresses, dns_ms=found.dns_ms)
 
@@ -85,7 +85,8 @@ def ask(worker: Worker, tx: Connection, wanted: tuple[Budget, ...], terms: Start
     ready_in_s, horizon_s = max(terms.ready_in_s, LEAD_S), max(terms.horizon_s, 2 * LEAD_S)
     sent = worker.monotonic()
     answer = budgets.reserve(tx, wanted, terms._replace(ready_in_s=ready_in_s, horizon_s=horizon_s))
-    earliest, latest = worker.clock_tie.moments(answer.now, sent=sent + answer.took_s, received=worker.monotonic())
+    tie, received = worker.starts.clock_tie, worker.monotonic()
+    earliest, latest = tie.moments(answer.now, sent=sent + answer.took_s, received=received)
     return TimedAnswer(answer=trusted(worker, answer), earliest=earliest, latest=latest, hold_s=terms.hold_s)
 
 
@@ -108,7 +109,7 @@ def granted_slot(address: str, wanted: tuple[Budget, ...], asked: TimedAnswer, d
 def line_for(worker: Worker, wanted: tuple[Budget, ...]) -> Line:
     """The line of this process for a start on these budgets."""
     gap_s = max(each.gap_s for each in wanted)
-    return worker.lines.of(wanted, gap_s)
+    return worker.starts.lines.of(wanted, gap_s)
 
 
 CEILING_PATIENCE_S = 0.5  # a start of the fleet's ceiling is waited for so long
@@ -164,7 +165,7 @@ def return_later(visit: Visit, answer: BudgetAnswer, *, early_s: float = 0.0) ->
     early_s: it returns so much sooner, to stand in line when a lot is drawn.
     """
     if (
-        visit.worker.parking is not None
+        visit.worker.stays.parking is not None
         and not answer.blocked
         and answer.wait_s <= visit.worker.settings.promise_longest_s
     ):
@@ -176,11 +177,11 @@ def return_later(visit: Visit, answer: BudgetAnswer, *, early_s: float = 0.0) ->
 
 def elsewhere(worker: Worker, url: Url, host_id: int, longest_s: float) -> Slot | None:
     """A slot for one request to another host, whose lease was borrowed; None if it is more than longest_s away."""
-    if worker.ceiling is not None:
-        start_s = worker.ceiling.take(worker.engine, horizon_s=longest_s)
+    if worker.starts.ceiling is not None:
+        start_s = worker.starts.ceiling.take(worker.engine, horizon_s=longest_s)
         if start_s > longest_s or _stops_within(worker, start_s):
             return None
-    if not worker.shared.any:
+    if not worker.starts.shared.any:
         return Slot()
     found = where(worker, url, None)
     for address, wanted in found.wanted(worker, registrable_domain(url.host)):
@@ -198,7 +199,7 @@ def elsewhere(worker: Worker, url: Url, host_id: int, longest_s: float) -> Slot 
 
 def _stops_within(worker: Worker, seconds: float) -> bool:
     """Wait for a start, so long. True: the worker stops."""
-    worker.seats.leave()
+    worker.stays.seats.leave()
     return worker.stopping.wait(seconds)
 
 
@@ -208,8 +209,8 @@ def reserve_ahead(visit: Visit, tx: Connection) -> None:
     most_s = patience_s(worker.settings, visit.turn, start)
     if not visit.picked.due or start.address_before is None or visit.turn.ready_at - visit.now() > most_s:
         return
-    wanted = worker.shared.of(start.address_before, start.domain)
-    if not wanted or worker.lines.has(wanted):  # those who share it ask without a lease's commit to wait for
+    wanted = worker.starts.shared.of(start.address_before, start.domain)
+    if not wanted or worker.starts.lines.has(wanted):  # those who share it ask without a lease's commit to wait for
         return
     asked = ask(worker, tx, wanted, _terms(worker, visit.lease, visit.turn, start, most_s))
     if asked.answer.granted or asked.answer.is_near:
@@ -244,7 +245,7 @@ def _below_ceiling(worker: Worker, lease: Lease, turn: Turn, rest: HostRest, lon
 
     Who stands in line takes it at the gate.
     """
-    ceiling = worker.ceiling
+    ceiling = worker.starts.ceiling
     if ceiling is None:
         return True
     start_s = ceiling.take(worker.engine, horizon_s=max(longest_s, CEILING_PATIENCE_S))
@@ -258,7 +259,7 @@ def _below_ceiling(worker: Worker, lease: Lease, turn: Turn, rest: HostRest, lon
 def _slot(visit: Visit, url: Url, longest_s: float) -> Slot | None:
     """A granted start for a request to `url`; None after a denial: the visit is to leave."""
     worker, start, turn = visit.worker, visit.start, visit.turn
-    if not worker.shared.any:
+    if not worker.starts.shared.any:
         return Slot()
     reserved, start.slot = start.slot, None
     found = where(worker, url, start.address_before)
@@ -299,7 +300,7 @@ def _terms(worker: Worker, lease: Lease, turn: Turn, start: SharedStart, horizon
         ready_in_s=turn.ready_at - lease.now(),
         horizon_s=horizon_s + (TICKET_PATIENCE_S if has_ticket else 0.0),
         has_ticket=has_ticket,
-        hold_s=0.0 if worker.parking is None else min(left_s, most_s),
+        hold_s=0.0 if worker.stays.parking is None else min(left_s, most_s),
         is_new=start.address_before is None and start.address is None,
     )
 

@@ -16,12 +16,14 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.crawl.request import slots
-from app.crawl.robots import ask
+from app.crawl.robots import ask, reopen
 from app.crawl.robots.ask import RobotsAnswer
 from app.crawl.state.batch import Batch
 from app.crawl.state.lease import Lease
 from app.crawl.state.origins import HostOrigins, shut
+from app.crawl.state.part import SettleStep
 from app.crawl.state.robots_file import RobotsFile
+from app.crawl.state.settling import Settling
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
@@ -206,3 +208,21 @@ def _bytes(worker: Worker, host_id: int, origin: Origin, fetched: Fetched) -> by
 
 def _body(tx: Connection, host_id: int, origin: Origin) -> bytes:
     return robots_store.body(tx, host_id=host_id, scheme=origin.scheme, port=origin.port)
+
+
+def _robots(settling: Settling) -> None:
+    files = [(visit.host_id, origin, each) for visit in settling.visits for origin, each in visit.batch.robots.files]
+    robots_store.store(settling.tx, files)
+    for visit in settling.visits:
+        _write_robots(visit, settling.tx)
+
+
+ROBOTS = SettleStep(name="robots", rank=140, write=_robots)
+
+
+def _write_robots(visit: Visit, tx: Connection) -> None:
+    batch = visit.batch
+    robots_store.store_tdmrep(tx, host_id=visit.host_id, asked=batch.robots.tdmrep)
+    for origin in batch.robots.doubted:
+        robots_store.doubt(tx, host_id=visit.host_id, origin=origin, recheck_s=visit.worker.settings.robots_recheck_s)
+    reopen.of_batch(visit, tx)

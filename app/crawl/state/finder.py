@@ -16,7 +16,7 @@ from app.crawl.state.worker import Worker
 class Finder(Protocol):
     """The parts that admission needs.
 
-    picked         scopes, focus and floors of the crawls
+    picked         scopes, worth and floors of the crawls
     batch          where refusals are noted
     origins        whose robots.txt is at hand
     host, host_id  the visited host, whose rows nobody else writes

@@ -4,9 +4,10 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from app.crawl.state.focus import CrawlFocus
+from app.crawl.state.worth import Worth
 from app.model import Refusal, Url
 from app.policy.scope import Scope
+from app.store.crawls import Crawl
 from app.store.url_rows import Due
 
 
@@ -28,7 +29,7 @@ class Picked:
     current            the URL that is being fetched
     notes              of the features, by their names
     granted            by crawl with a budget of pages: pages reserved, and not fetched yet
-    scopes             of the crawls that it serves;   focus: what each values, and what its URLs here have brought
+    crawls             that it serves;   scopes: of these;   worth: of the URLs of each, here
     floors             by crawl that is full: the score that a link must exceed
     joined             (directory, href) of links that were joined: most repeat from page to page
     unfetched          estimate of the host's URLs that wait for their first fetch, without the batch's
@@ -41,8 +42,9 @@ class Picked:
     current: Due | None = None
     notes: dict[str, Any] = field(default_factory=dict)
     granted: dict[int, int] = field(default_factory=dict)
+    crawls: dict[int, Crawl] = field(default_factory=dict)
     scopes: dict[int, Scope] = field(default_factory=dict)
-    focus: dict[int, CrawlFocus] = field(default_factory=dict)
+    worth: dict[int, Worth] = field(default_factory=dict)
     floors: dict[int, float] = field(default_factory=dict)
     joined: dict[tuple[str, str], Url | Refusal] = field(default_factory=dict)
     unfetched: int
@@ -58,6 +60,11 @@ class Picked:
         """Count pages of a crawl with a budget as fetched; below 0: they were none after all."""
         if crawl_id in self.granted:
             self.granted[crawl_id] -= n
+
+    def learned(self) -> None:
+        """Note that what was learned of the worth of URLs is written, or cannot be."""
+        for each in self.worth.values():
+            each.written()
 
     def written(self) -> None:
         """Note that the host's row has the estimate."""

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
 from app.crawl.state.part import Row, SettlePart, SettleStep
-from app.crawl.state.visit import Visit
+
+if TYPE_CHECKING:
+    from app.crawl.state.visit import Visit
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +17,7 @@ class Settling:
     """A settle while it is written.   brought: what each step returned"""
 
     tx: Connection
-    visits: Sequence[Visit]
+    visits: "Sequence[Visit]"
     brought: dict[SettleStep, Any] = field(default_factory=dict)
 
     def rows(self, part: SettlePart[Row]) -> list[Row]:

@@ -31,7 +31,7 @@ from app.store import db
 
 if TYPE_CHECKING:
     from app.net.signature import Signer
-from app.crawl.state.worker import Worker
+from app.crawl.state.worker import Caches, HostRules, ReadingRoom, Starts, Stays, Worker
 
 _log = structlog.get_logger()
 REFUSED_NAME_S = 30.0  # at most
@@ -138,25 +138,29 @@ def make_worker(
     name: str,
 ) -> Worker:
     """Make the resources, without those for parking visits: a process adds them.   send, where: the sender's"""
+    readers = Readers(deadline_s=settings.parse_deadline_s, memory_bytes=settings.parse_memory_bytes)
     return Worker(
         settings=settings,
         engine=engine,
         send=send,
         where=where,
         name=name,
-        shared=SharedBudgets(settings),
-        ceiling=Ceiling(settings.requests_per_s_max) if settings.requests_per_s_max else None,
-        full_hosts=FullHosts(cap=settings.frontier_max_per_host),
-        readers=Readers(deadline_s=settings.parse_deadline_s, memory_bytes=settings.parse_memory_bytes),
-        slow_slots=threading.Semaphore(max(settings.concurrency // 2, 1)),
-        pace_rules=_pace_rules(settings),
-        breaker_rules=breaker.BreakerRules(
-            failures=settings.breaker_failures, base_s=settings.breaker_base_s, max_s=settings.breaker_max_s
-        ),
-        known=KnownKeys(settings.bloom_keys),
         canon=make_canon(settings),
         robots=RobotsBook(settings.product_token),
-        credentialed=frozenset(_origin(*key) for key in make_credentials(settings)) if where else frozenset(),
+        rules=HostRules(
+            pace=_pace_rules(settings),
+            breaker=breaker.BreakerRules(
+                failures=settings.breaker_failures, base_s=settings.breaker_base_s, max_s=settings.breaker_max_s
+            ),
+            credentialed=frozenset(_origin(*key) for key in make_credentials(settings)) if where else frozenset(),
+        ),
+        starts=Starts(
+            shared=SharedBudgets(settings),
+            ceiling=Ceiling(settings.requests_per_s_max) if settings.requests_per_s_max else None,
+        ),
+        reading=ReadingRoom(readers=readers),
+        stays=Stays(slow_slots=threading.Semaphore(max(settings.concurrency // 2, 1))),
+        caches=Caches(known=KnownKeys(settings.bloom_keys), full_hosts=FullHosts(cap=settings.frontier_max_per_host)),
     )
 
 

@@ -52,7 +52,7 @@ class Turn:
             pace.delay_in_force_s(
                 base_s,
                 host.history,
-                worker.pace_rules,
+                worker.rules.pace,
                 floor_s=settings.delay_override_s,
                 most_s=settings.crawl_delay_max_s,
             ),
@@ -79,7 +79,7 @@ class Turn:
 
     def is_probing(self, worker: Worker) -> bool:
         """Whether the host was closed by the breaker, and its next request tests whether it answers again."""
-        return breaker.is_probing(self.pace.history.statuses, worker.breaker_rules)
+        return breaker.is_probing(self.pace.history.statuses, worker.rules.breaker)
 
     def _jittered_s(self, worker: Worker) -> float:
         return pace.with_jitter_s(self.pace.delay_s, worker.settings.jitter, worker.rng)

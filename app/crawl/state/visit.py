@@ -96,7 +96,7 @@ def outlast(worker: Worker, lease: Lease, seconds: float) -> None:
 
     After a step of a clock it may be another's by now, whatever we measured: Postgres is asked.
     """
-    steps = worker.clock_tie.steps()
+    steps = worker.starts.clock_tie.steps()
     if lease.left_s() < seconds + LEASE_MARGIN_S or lease.steps != steps:
         extend(worker, lease)
         lease.steps = steps

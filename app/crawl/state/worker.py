@@ -6,10 +6,10 @@ Caches hold nothing that Postgres does not: dropping them costs time, never corr
 import random
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from sqlalchemy import Engine
@@ -22,16 +22,13 @@ from app.crawl.state.ceiling import Ceiling
 from app.crawl.state.grants import Grants
 from app.crawl.state.lease import Lease
 from app.crawl.state.line import Lines
-from app.crawl.state.namings import Namings
 from app.crawl.state.robots_book import RobotsBook
 from app.crawl.state.seen import KnownKeys
-from app.crawl.state.seen_phrases import SeenPhrases
 from app.crawl.state.shared_budgets import SharedBudgets
 from app.metrics.counts import Counts
 from app.model import Origin, Reply, Request, Unsent, Whereabouts
-from app.policy import breaker, pace
-from app.policy.focus.profile import Profile
-from app.policy.focus.vocabulary import Vocabulary
+from app.policy.breaker import BreakerRules
+from app.policy.pace import PaceRules
 from app.policy.scope import Scope
 from app.policy.url import Canon
 from app.runtime.clock_tie import ClockTie
@@ -39,31 +36,112 @@ from app.runtime.delay_queue import DelayQueue
 from app.runtime.group_commit import GroupCommit
 from app.runtime.lru import Lru
 from app.runtime.memory_gate import MemoryGate
-from app.runtime.reader_pool import Readers
 from app.runtime.seats import Seats
+from app.store.crawls import Crawl
+
+if TYPE_CHECKING:
+    from app.runtime.reader_pool import Readers
+
+
+class ServedCrawl(NamedTuple):
+    """A crawl that is served, as its row was, and its scope.   revision: that it was read for"""
+
+    revision: int
+    crawl: Crawl
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caches:
+    """A process's memory of rows: dropping it costs time.
+
+    grants      pages of crawls with a budget that it has drawn
+    full_hosts  hosts at their cap
+    lineages    the database that the rows are of
+    """
+
+    known: KnownKeys = field(default_factory=KnownKeys)
+    grants: Grants = field(default_factory=Grants)
+    host_ids: Lru[str, int] = field(default_factory=lambda: Lru(10_000))
+    crawls: Lru[int, ServedCrawl] = field(default_factory=lambda: Lru(1_000))
+    full_hosts: FullHosts = field(default_factory=FullHosts)
+    lineages: Lru[datetime, bool] = field(default_factory=lambda: Lru(1))
+
+    def forget_rows(self) -> None:
+        """Drop what names rows."""
+        self.known.forget_all()
+        self.grants.clear()
+        self.host_ids.clear()
+        self.crawls.clear()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Starts:
+    """When a request may start, by what hosts share.
+
+    ceiling    of the whole fleet; None: there is none
+    lines      where requests of hosts that share budgets wait for their starts
+    draws      engine for drawing a line's starts, which then never wait for a visit's connection. None: the worker's
+    clock_tie  ties `monotonic` to the database's clock
+    """
+
+    shared: SharedBudgets
+    ceiling: Ceiling | None = None
+    lines: Lines = field(default_factory=lambda: Lines(monotonic))
+    draws: Engine | None = None
+    clock_tie: ClockTie = field(default_factory=lambda: ClockTie(monotonic))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostRules:
+    """The operator's rules for hosts.   credentialed: origins that there are credentials for"""
+
+    pace: PaceRules
+    breaker: BreakerRules
+    credentialed: frozenset[Origin] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingRoom:
+    """How documents are read.
+
+    readers      processes that read documents that may have killed a worker
+    memory_gate  room for what reading takes
+    refunds      attempts to refund (app.crawl.page.isolation): host, crawl, key of the URL
+    """
+
+    readers: "Readers"
+    memory_gate: MemoryGate = field(default_factory=MemoryGate)
+    refunds: deque[tuple[int, int, bytes]] = field(default_factory=lambda: deque(maxlen=10_000))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stays:
+    """The visits in hand.
+
+    parking     where visits wait for their host's turn without a thread. None: they leave
+    gatherer    settles their batches together. None: each is settled alone
+    seats       two threads compute at once; the others wait without one
+    slow_slots  visits to hosts in trouble that may run at once, so that a hundred silent hosts do not starve the rest
+    leases      by host
+    """
+
+    parking: DelayQueue[Any] | None = None
+    gatherer: GroupCommit[Any] | None = None
+    seats: Seats = field(default_factory=Seats)
+    slow_slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(1))
+    leases: WeakValueDictionary[int, Lease] = field(default_factory=WeakValueDictionary)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
     """A process's resources. `monotonic` is here so that tests need not wait; `stopping` makes visits leave early.
 
-    name        of the process, in logs and in `visits`: host:pid
-    where       the sender's: the addresses that a request would go to. None: budgets per address cannot be kept
-    seats       two threads compute at once; the others wait without one
-    ceiling     of the whole fleet; None: there is none
-    readers     processes that read documents that may have killed a worker
-    refunds     attempts to refund (app.crawl.page.isolation): host, crawl, key of the URL
-    slow_slots  visits to hosts in trouble that may run at once, so that a hundred silent hosts do not starve the rest
-    parking     where visits wait for their host's turn without a thread. None: they leave
-    gatherer    settles their batches together. None: each is settled alone
-    clock_tie   ties `monotonic` to the database's clock
-    draws       engine for drawing a line's starts, which then never wait for a visit's connection. None: `engine`
-    resources   what features hold for the process, by their names
-    hooks       what the features answer to (app.plugins)
-    counts      of what it settled, for its metrics
-    credentialed  origins that the operator has credentials for
-    leases      of the visits in hand, by host
-    lines       where requests of hosts that share budgets wait for their starts
+    name       of the process, in logs and in `visits`: host:pid
+    where      the sender's: the addresses that a request would go to. None: budgets per address cannot be kept
+    resources  what features hold for the process, by their names
+    hooks      what the features answer to (app.plugins)
+    counts     of what it settled, for its metrics
     """
 
     settings: Settings
@@ -72,64 +150,40 @@ class Worker:
     name: str
     canon: Canon
     robots: RobotsBook
-    shared: SharedBudgets
-    readers: Readers
-    pace_rules: pace.PaceRules
-    breaker_rules: breaker.BreakerRules
+    rules: HostRules
+    starts: Starts
+    reading: ReadingRoom
     where: Callable[[str, str | None, float], Whereabouts] | None = None
-    rng: random.Random = field(default_factory=random.Random)
-    known: KnownKeys = field(default_factory=KnownKeys)
-    memory_gate: MemoryGate = field(default_factory=MemoryGate)
-    seats: Seats = field(default_factory=Seats)
-    namings: Namings = field(default_factory=Namings)
-    grants: Grants = field(default_factory=Grants)
-    ceiling: Ceiling | None = None
-    host_ids: Lru[str, int] = field(default_factory=lambda: Lru(10_000))
-    scopes: Lru[int, tuple[int, int, Scope]] = field(default_factory=lambda: Lru(1_000))
-    profiles: Lru[int, Profile] = field(default_factory=lambda: Lru(1_000))
-    vocabularies: Lru[int, Vocabulary] = field(default_factory=lambda: Lru(100))
-    seen_phrases: Lru[tuple[int, int], SeenPhrases] = field(default_factory=lambda: Lru(500))
-    full_hosts: FullHosts = field(default_factory=FullHosts)
-    refunds: deque[tuple[int, int, bytes]] = field(default_factory=lambda: deque(maxlen=10_000))
-    slow_slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(1))
-    parking: DelayQueue[Any] | None = None
-    gatherer: GroupCommit[Any] | None = None
-    draws: Engine | None = None
-    resources: Mapping[str, Any] = field(default_factory=dict)
+    stays: Stays = field(default_factory=Stays)
+    caches: Caches = field(default_factory=Caches)
+    resources: MutableMapping[str, Any] = field(default_factory=dict)
     hooks: Any = field(default_factory=plugins.hooks)
-    credentialed: frozenset[Origin] = frozenset()
     counts: Counts = field(default_factory=Counts)
-    leases: WeakValueDictionary[int, Lease] = field(default_factory=WeakValueDictionary)
-    lines: Lines = field(default_factory=lambda: Lines(monotonic))
-    clock_tie: ClockTie = field(default_factory=lambda: ClockTie(monotonic))
+    rng: random.Random = field(default_factory=random.Random)
     monotonic: Callable[[], float] = monotonic
     stopping: threading.Event = field(default_factory=threading.Event)
-    lineages: Lru[datetime, bool] = field(default_factory=lambda: Lru(1))
 
     def stop(self) -> None:
         """Make the visits settle their batches and leave."""
         self.stopping.set()
-        if self.parking is not None:
-            self.parking.close()
+        if self.stays.parking is not None:
+            self.stays.parking.close()
 
     def join(self) -> None:
         """Wait until the parked visits have left. Call it after `stop`."""
-        if self.parking is not None:
-            self.parking.join()
+        if self.stays.parking is not None:
+            self.stays.parking.join()
 
     def forget_if_restored(self, lineage: datetime | None) -> None:
         """Drop the caches if the database was restored or failed over: they may name rows that no longer exist.
 
         lineage: since when the rows have been in their present database (app.store.lineage)
         """
-        if lineage is not None and self.lineages.get(lineage) is None:
+        if lineage is not None and self.caches.lineages.get(lineage) is None:
             self.forget_rows()
-            self.lineages.put(lineage, True)
+            self.caches.lineages.put(lineage, True)
 
     def forget_rows(self) -> None:
-        """Drop the caches that name rows."""
-        self.known.forget_all()
-        self.namings.clear()
-        self.grants.clear()
-        self.host_ids.clear()
-        self.scopes.clear()
+        """Drop the caches that name rows, the features', too."""
+        self.caches.forget_rows()
+        self.hooks.rows_forgotten(worker=self)

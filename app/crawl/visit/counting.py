@@ -25,7 +25,7 @@ def settled(visits: Sequence[Visit], batches: Sequence[Batch], *, took_s: float 
     pages = worker.counts.settled(found, took_s=took_s)
     rss = resident_bytes() if pages is not None else None
     if rss is not None:
-        _log.info("worker.memory", pages=pages, rss_mib=round(rss / MIB), known_keys=worker.known.load().used)
+        _log.info("worker.memory", pages=pages, rss_mib=round(rss / MIB), known_keys=worker.caches.known.load().used)
 
 
 def fenced(worker: Worker, lease: Lease, batch: Batch) -> None:

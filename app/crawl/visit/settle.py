@@ -14,7 +14,7 @@ from uuid import UUID
 
 import structlog
 
-from app.crawl.frontier import enter, pick, worth
+from app.crawl.frontier import enter, pick
 from app.crawl.page import later, read
 from app.crawl.robots import reopen
 from app.crawl.state.batch import Batch, Sent
@@ -25,7 +25,7 @@ from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.crawl.visit import counting, trace, unwritable
 from app.crawl.visit.next_contact import contact, ending_row, pick_next, report_to_budgets, return_hosts
-from app.crawl.visit.write import ENTERED, write
+from app.crawl.visit.write import write
 from app.errors import Deadlock, LeaseLost, Unwritable, is_ours
 from app.model import VisitEnding
 from app.policy.lifecycle_visit import BatchEvent, BatchState, VisitEvent, VisitState
@@ -78,7 +78,7 @@ def together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]:
     for visit in visits:
         read.detect_languages(visit.batch)
     worker.hooks.before_settle(visits=visits)
-    worker.grants.top_up(worker.engine, worker.monotonic(), worker.settings.lease_s)
+    worker.caches.grants.top_up(worker.engine, worker.monotonic(), worker.settings.lease_s)
     for visit in visits:
         for crawl_id, folder in visit.batch.found.taken_in:
             db.repeat(partial(_take_in, worker, visit.lease, crawl_id, folder))
@@ -173,7 +173,7 @@ def _together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]
             _renew(visit, sent)
         counting.settled(held, batches, took_s=worker.monotonic() - sent)
         trace.settled(batches, worker.settings.log_trace)
-        enter.committed(held, settling.brought[ENTERED], batches)
+        enter.committed(held, settling.brought[enter.ENTERED], batches)
         worker.hooks.settled(batches=batches, settling=settling)
     return [(visit, endings.get(visit.lease.token, VisitEnding.FENCED)) for visit in visits]
 
@@ -219,7 +219,7 @@ def _renew(visit: Visit, sent: float) -> None:
     """Start a new batch after the commit, and extend or end the lease."""
     batch = visit.batch
     batch.move(BatchEvent.COMMITTED)
-    worth.written(visit.picked.focus)
+    visit.picked.learned()
     visit.batch = Batch(started=visit.now())
     if visit.leaving is not None:
         visit.move(VisitEvent.LEFT)
@@ -266,7 +266,7 @@ def _is_out_of_doubt(visit: Visit) -> bool:
             batch.move(BatchEvent.ROLLED_BACK)
         case "committed":
             batch.move(BatchEvent.COMMITTED)
-            worth.written(visit.picked.focus)
+            visit.picked.learned()
             visit.batch = Batch(started=visit.now())
             if sent.leaves:
                 visit.move(VisitEvent.LEFT)

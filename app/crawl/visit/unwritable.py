@@ -3,9 +3,9 @@
 Otherwise the visit would be lost with its lease, and be repeated with the same result for as long as the crawl runs.
 Each part of the batch is tried by itself, in a transaction that is rolled back; of many rows halves, until each at
 fault is alone, or MOST_TRIES are spent: then what is left of the refused ones goes. A URL at fault is quarantined with
-the cause; an origin whose robots.txt is at fault, with all its URLs. A link is left out, and so is what patterns of
-URLs have brought; a line of the log keeps only our own values. Only errors of SQLSTATE 22, 23 or 54 are handled here: a
-full disk and an outage are no row's fault.
+the cause; an origin whose robots.txt is at fault, with all its URLs. A link is left out, and so is what the visit
+learned of its URLs; a line of the log keeps only our own values. Only errors of SQLSTATE 22, 23 or 54 are handled here:
+a full disk and an outage are no row's fault.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 
 import structlog
 
-from app.crawl.frontier import worth
 from app.crawl.frontier.give_up import GIVE_UP, GivingUp
 from app.crawl.state.batch import Batch, Findings, ReadDocument, RobotsNews
 from app.crawl.state.visit import Visit
@@ -47,8 +46,8 @@ def mend(visit: Visit, refuses: Refuses) -> None:
     def fault(**fields: Any) -> Unwritable | None:
         return refuses(visit, replace(Batch(started=started), **fields))
 
-    if _is_left_out(host, fault(), "what patterns of URLs have brought"):  # it is the visit's, and no part's
-        worth.written(visit.picked.focus)
+    if _is_left_out(host, fault(), "what its URLs have brought"):  # it is the visit's, and no part's
+        visit.picked.learned()
     for origin, fetched in list(batch.robots.files):
         if error := fault(robots=RobotsNews(files=[(origin, fetched)])):
             _mend_robots(visit, origin, fetched, error)

@@ -30,7 +30,7 @@ _log = structlog.get_logger()
 
 def is_missing(visit: Visit, due: Due) -> bool:
     """Says whether the archive lacks the body that a 304 would confirm; then the request has no validators."""
-    if not keep.holds(visit.worker, due):
+    if not keep.holds(visit, due):
         return False
     original = keep.original_of(visit.picked, due)
     if original is not None and original.is_document:
@@ -41,7 +41,7 @@ def is_missing(visit: Visit, due: Due) -> bool:
 def archive_answer(visit: Visit, attempt: Attempt) -> None:
     """Archive an attempt that has its result in the batch. Raises ArchiveStopped, ServiceError."""
     due, reply = attempt.due, attempt.reply
-    if reply.status is None or attempt.logged is None or not keep.holds(visit.worker, due):
+    if reply.status is None or attempt.logged is None or not keep.holds(visit, due):
         return
     result = attempt.brought.result
     kind = _kind(attempt)
@@ -120,7 +120,7 @@ def document_before(visit: Visit, attempt: Attempt) -> Reply | None:
     try:
         with db.transaction(worker.engine) as tx:
             found = captures.of_url(tx, host_id=due.host_id, crawl_id=due.crawl_id, key=due.key)
-        pages = [each for each in found if each.kind == CaptureKind.PAGE and each.body_sha256 == due.body_sha256]
+        pages = [each for each in found if each.kind == CaptureKind.PAGE and each.body_sha256 == due.known.body_sha256]
         answer = archived.read(worker.engine, worker.settings, pages[0]) if pages else None
     except (ArchiveMissing, ServiceError) as error:
         _log.info("page.not_compared", url=attempt.url.text, error=str(error))

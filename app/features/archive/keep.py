@@ -62,9 +62,9 @@ def keeper_of(worker: Worker) -> ArchiveKeeper | None:
     return keeper
 
 
-def holds(worker: Worker, due: Due | None) -> bool:
+def holds(visit: Visit, due: Due | None) -> bool:
     """Whether answers of the crawl that this URL is of are kept."""
-    return due is not None and due.archive and keeper_of(worker) is not None
+    return due is not None and visit.picked.crawls[due.crawl_id].archive and keeper_of(visit.worker) is not None
 
 
 def find_originals(visits: Sequence[Visit], tx: Connection) -> None:
@@ -75,7 +75,7 @@ def find_originals(visits: Sequence[Visit], tx: Connection) -> None:
             (visit.host_id, due.crawl_id, due.key)
             for visit in visits
             for due in visit.picked.due
-            if due.archive and due.fetched_at is not None
+            if visit.picked.crawls[due.crawl_id].archive and due.fetched_at is not None
         ],
     )
     for visit in visits:
@@ -93,7 +93,7 @@ def original_of(picked: Picked, due: Due) -> Original | None:
 def check(visit: Visit, due: Due) -> None:
     """Raises ArchiveStopped where the answer could not be kept."""
     archive = keeper_of(visit.worker)
-    if archive is None or not due.archive:
+    if archive is None or not visit.picked.crawls[due.crawl_id].archive:
         return
     try:
         archive.check()
@@ -125,7 +125,7 @@ def store(visits: Sequence[Visit]) -> None:
         _store(archive, visit)
     rows = [row for visit in visits for row in visit.batch.rows(CAPTURES)]
     if rows:
-        with visits[0].worker.seats.left():
+        with visits[0].worker.stays.seats.left():
             archive.sync(rows)
 
 
@@ -169,7 +169,7 @@ def keep_rules(visit: Visit, reply: Reply, *, is_known: bool) -> None:
     is_known: it has been asked for before, and may be in the archive.
     """
     due = visit.picked.current
-    if due is None or not holds(visit.worker, due) or reply.status is None:
+    if due is None or not holds(visit, due) or reply.status is None:
         return
     row = visit.turn.logged
     assert row is not None, "an answer has its row"

@@ -11,6 +11,7 @@ the archive is stopped (`check` raises), nothing may be fetched: what is fetched
     trouble   the object store does not serve: segments wait on the disk, within the bound
 """
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +21,6 @@ from pathlib import Path
 import structlog
 
 from app.errors import ArchiveMissing, ArchiveStopped, InputError, ServiceError
-from app.features.archive import disk
 from app.features.archive.place import ArchivePlace
 from app.features.archive.recording import Recording
 from app.features.archive.recover import recover
@@ -39,6 +39,8 @@ REPORT_S = 15.0  # between two reports of the same
 UPLOAD_AGAIN_S = 10.0
 LAST_UPLOAD_S = 10.0
 CLEAN_S = 3_600.0
+PROBE = ".writable"
+PROBE_BYTES = 64 * 1024
 RECOVER_MOST_S = 60.0  # between two tries: each reads the segments that were left
 
 
@@ -117,7 +119,7 @@ class ArchiveKeeper:
             raise
 
     def sync(self, rows: Iterable[Capture]) -> None:
-        """Return when the records of these rows are on the disk. Raises ArchiveStopped."""
+        """Return when the records of these rows are on the  Raises ArchiveStopped."""
         try:
             self._writer.sync(rows)
         except ArchiveStopped as error:
@@ -233,16 +235,16 @@ class ArchiveKeeper:
         try:
             self._place.folder.mkdir(parents=True, exist_ok=True)
             if self._has_failed:
-                disk.probe(self._place.folder)
-            free = disk.free_bytes(self._place.folder)
+                probe(self._place.folder)
+            free = free_bytes(self._place.folder)
             if self._place.remote is not None:
                 self._waiting = waiting_bytes(self._place.folder, but=self._strays)
         except OSError as error:
-            self._stopped = stopped(self._place.folder / disk.PROBE, error)
+            self._stopped = stopped(self._place.folder / PROBE, error)
             self._make_room_after(error)
         else:
             self._has_failed = False
-            self._stopped = disk.too_little(self._place.folder, free, self._reserve_bytes) or self._too_much()
+            self._stopped = too_little(self._place.folder, free, self._reserve_bytes) or self._too_much()
         if self._stopped is not None and was is None:
             _log.error("archive.stopped", error=str(self._stopped))
         if self._stopped is None and was is not None:
@@ -284,7 +286,7 @@ class ArchiveKeeper:
         if self._reported is not None and self._reported[1:] == said and now - self._reported[0] < REPORT_S:
             return
         try:
-            free = disk.free_bytes(self._place.folder)
+            free = free_bytes(self._place.folder)
         except OSError:
             free = 0
         with db.transaction(self._writer.engine) as tx:
@@ -298,3 +300,31 @@ class ArchiveKeeper:
                 trouble=self._trouble,
             )
         self._reported = (now, *said)
+
+
+def probe(folder: Path) -> None:
+    """Write a little: free space alone does not tell of quotas and broken disks. Raises OSError."""
+    path = folder / f"{PROBE}-{os.getpid()}"
+    try:
+        with open(path, "wb") as file:
+            file.write(bytes(PROBE_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def free_bytes(folder: Path) -> int:
+    """Raises OSError."""
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize
+
+
+def too_little(folder: Path, free: int, reserve_bytes: int) -> ArchiveStopped | None:
+    """The error for a person where less is free than the reserve."""
+    if free >= reserve_bytes:
+        return None
+    return ArchiveStopped(
+        f"archive at {folder}",
+        f"its disk has {sized(free)} free of the {sized(reserve_bytes)} that it needs; free some, or prune it",
+    )

@@ -53,7 +53,7 @@ def before_fetch(visit: Visit, due: Due) -> None:
 
 @answers
 def keeps_coded(visit: Visit, due: Due | None) -> bool:
-    return keep.holds(visit.worker, due)
+    return keep.holds(visit, due)
 
 
 @answers

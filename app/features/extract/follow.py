@@ -12,7 +12,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, Engine
 
 from app.config import Settings
-from app.crawl.frontier import admit, enter, pick, worth
+from app.crawl.frontier import admit, enter, pick
 from app.crawl.frontier.enter import Entered
 from app.crawl.state.finder import Outside
 from app.crawl.state.setup import make_worker
@@ -81,8 +81,8 @@ def _pages(tx: Connection, found: Sequence[HandledRow]) -> list[_LinkingPage]:
 def _serve(outside: Outside, tx: Connection, crawl_id: int) -> None:
     """Load what a crawl asks of a link."""
     worker, picked, crawl = outside.worker, outside.picked, crawls.by_id(tx, crawl_id)
-    picked.scopes[crawl_id] = pick.scope_of(worker, tx, crawl_id, crawl.revision)
-    worth.load(worker, picked, tx, outside.host_id, crawl_id, refuses=False)
+    pick.serve(outside, tx, crawl_id, crawl.revision)
+    pick.load_worth(outside, tx, crawl_id, refuses=False)
     pick.set_floor(worker.settings, picked, crawl_id, crawl.admits_above)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import structlog
+from sqlalchemy import Connection
 
 from app.crawl.state.part import SettleStep
 from app.crawl.state.settling import Settling
@@ -17,6 +18,7 @@ from app.store.extractions import DuePage
 
 HANDLERS = "handlers"  # the worker's resource: Sequence[HandlerSpec]
 NOT_MODIFIED = 304
+BACKLOG_MOST = 20_000  # that are counted
 _log = structlog.get_logger()
 
 
@@ -62,3 +64,8 @@ def resources(opening: Opening) -> Mapping[str, object]:
 @answers
 def steps() -> Sequence[SettleStep]:
     return [SettleStep(name="extractions", rank=190, write=_due)]
+
+
+@answers
+def backlog(tx: Connection) -> Mapping[str, int]:
+    return {"handlers": extractions.waiting(tx, most=BACKLOG_MOST)}

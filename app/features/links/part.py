@@ -28,7 +28,7 @@ def steps() -> Sequence[SettleStep]:
 def page_read(visit: Visit, read: PageRead) -> None:
     """Keep the links of the document, if it has any; those that are no URL of ours are left out."""
     due = read.attempt.due
-    if not due.keep_links or read.wished.kept_out is not None:
+    if not visit.picked.crawls[due.crawl_id].keep_links or read.wished.kept_out is not None:
         return
     found = []
     for link in read.document.links:  # all were joined for the frontier: most are known by now

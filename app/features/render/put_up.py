@@ -11,10 +11,10 @@ from typing import Final
 
 from app.crawl.page.attempt import Attempt
 from app.crawl.page.page_read import PageRead
-from app.crawl.page.preferences import Wishes
-from app.crawl.state.focus import CrawlFocus
 from app.crawl.state.part import SettlePart
 from app.crawl.state.visit import Visit
+from app.features.focus.crawl_focus import CrawlFocus
+from app.features.focus.on_host import focus_of
 from app.model import Header, Page
 from app.model.shell import Evidence, ShellSign
 from app.policy import media_type
@@ -46,30 +46,30 @@ KEPT_HEADERS = ("content-type", "content-language", "content-security-policy", "
 def put_up(visit: Visit, read: PageRead) -> bool:
     """Put the page into the batch for a browser, if one is to open it. Returns whether."""
     attempt = read.attempt
-    evidence = _evidence(attempt, read.document, read.wished, visit.picked.focus[attempt.due.crawl_id])
+    wish = visit.picked.crawls[attempt.due.crawl_id].render
+    if wish == "never" or read.wished.kept_out is not None:
+        return False
+    evidence = _evidence(attempt, read.document, wish, focus_of(visit.picked, attempt.due.crawl_id))
     if evidence is None:
         return False
     visit.batch.add(RENDERS, _row(attempt, evidence))
     return True
 
 
-def _evidence(attempt: Attempt, document: Page, wished: Wishes, focus: CrawlFocus) -> Evidence | None:
+def _evidence(attempt: Attempt, document: Page, wish: str, focus: CrawlFocus | None) -> Evidence | None:
     """Why a browser is to open the page; empty where its crawl has all opened. None: none is to."""
-    render = attempt.due.render
-    if render == "never" or wished.kept_out is not None:
-        return None
-    if document.shell and not (render == "auto" and ShellSign.ARTICLE in document.shell):
+    if document.shell and not (wish == "auto" and ShellSign.ARTICLE in document.shell):
         return document.shell
     if document.shell:
         return None  # its text is known without a browser
-    if render == "always":
+    if wish == "always":
         return {} if _is_html(attempt) else None
     return _learned(attempt, document, focus)
 
 
-def _learned(attempt: Attempt, document: Page, focus: CrawlFocus) -> Evidence | None:
+def _learned(attempt: Attempt, document: Page, focus: CrawlFocus | None) -> Evidence | None:
     """A page that looks plain, and says less than a browser gained on each of the last pages of its pattern."""
-    found = focus.needing_browser(attempt.url, len(document.main_text))
+    found = None if focus is None else focus.needing_browser(attempt.url, len(document.main_text))
     if found is None or not _is_html(attempt) or _SCRIPT.search(attempt.reply.body) is None:
         return None
     return {ShellSign.PATTERN: f"{found.gain:,} or more on each of the last {counted(found.rendered, 'page')}"}

@@ -14,12 +14,13 @@ from typing import Final
 from app.browser.requests import origin_of
 from app.browser.values import Answer, Refused, ResourceKind, SubRequest
 from app.crawl.state.visit import Visit
+from app.features.focus.on_host import focus_of
 from app.features.render import at_host, elsewhere
 from app.features.render.cache import SharedCache
 from app.features.render.fields import Asking, asking
-from app.features.render.trackers import is_tracker
 from app.model import Origin, Refusal, Url
 from app.model.render import RenderRefusal
+from app.policy.host import registrable_domain
 from app.policy.scope import judge
 from app.policy.url import Canon
 from app.store.url_rows import Due
@@ -29,6 +30,16 @@ POST_BYTES_MOST: Final = 16 * 1024
 POSTS_MOST: Final = 10  # of one page
 HOSTS_MOST: Final = 10  # besides its own, for one page: each is a row, a robots.txt and a lease
 TOO_MANY: Final = Refused(RenderRefusal.REQUESTS)
+# Sites whose scripts count readers and bring no text: their requests are refused. Easy to extend.
+_ROWS: Final = """
+google-analytics.com googletagmanager.com googletagservices.com googlesyndication.com googleadservices.com
+doubleclick.net adservice.google.com facebook.net hotjar.com hotjar.io mixpanel.com segment.com segment.io
+amplitude.com matomo.cloud plausible.io clarity.ms fullstory.com mouseflow.com newrelic.com nr-data.net
+sentry.io sentry-cdn.com bugsnag.com optimizely.com quantserve.com scorecardresearch.com chartbeat.com
+criteo.com criteo.net taboola.com outbrain.com adnxs.com amazon-adsystem.com yandex-team.ru mc.yandex.ru
+onetrust.com cookielaw.org cookiebot.com intercom.io intercomcdn.com drift.com hs-analytics.net hs-scripts.com
+"""
+_TRACKERS: Final = frozenset(_ROWS.split())
 
 
 class HostsAsked:
@@ -81,7 +92,7 @@ class PageRequests:
         if isinstance(url, Refused):
             return url
         now = self.visit.now()
-        is_shared = url.origin not in self.visit.worker.credentialed
+        is_shared = url.origin not in self.visit.worker.rules.credentialed
         stored = self.cache.get(url.text, asked.resource, now) if is_shared and asked.method != "POST" else None
         if stored is not None:
             with self._lock:
@@ -113,9 +124,12 @@ class PageRequests:
         if asked.resource in self.unwanted:
             return Refused(RenderRefusal.TIME)
         scope, depth = self.visit.picked.scopes[self.due.crawl_id], self.due.depth
-        profile = self.visit.picked.focus[self.due.crawl_id].profile
+        focus = focus_of(self.visit.picked, self.due.crawl_id)
         url = judged(
-            asked, self.visit.worker.canon, lambda url: judge(scope, url, depth) is None, may_post=profile.may_post
+            asked,
+            self.visit.worker.canon,
+            lambda url: judge(scope, url, depth) is None,
+            may_post=lambda url: focus is not None and focus.profile.may_post(url),
         )
         return url if isinstance(url, Refused) or asked.method != "POST" or self._counts_post() else TOO_MANY
 
@@ -175,3 +189,8 @@ def as_asked(canon: Canon, text: str) -> Url | Refusal:
     if isinstance(url, Refusal) or url.linked is None:
         return url
     return url._replace(text=f"{url.origin}{url.linked}", target=url.linked, linked=None)
+
+
+def is_tracker(host: str) -> bool:
+    """Whether a host is one of theirs, or of a domain of theirs."""
+    return host in _TRACKERS or registrable_domain(host) in _TRACKERS

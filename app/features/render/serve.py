@@ -42,7 +42,7 @@ class RenderService:
         close: Callable[[], None] = lambda: None,
     ) -> None:
         # A turn waits in its own thread: it holds a browser, too.
-        self._worker = replace(worker, parking=None, gatherer=None)
+        self._worker = replace(worker, stays=replace(worker.stays, parking=None, gatherer=None))
         self._check, self._pool, self._close = check, pool, close
         self._threads: list[threading.Thread] = []
         self._turns: RenderTurns | None = None

@@ -19,6 +19,7 @@ from app.crawl.page.page_read import PageRead
 from app.crawl.page.preferences import Wishes
 from app.crawl.state.visit import Visit
 from app.features.archive.answer import may_be_kept
+from app.features.focus.on_host import focus_of
 from app.model import Link, Outcome, Page, Reply, Request, Url
 from app.model.shell import ShellSign
 from app.parse.html.html import READER
@@ -85,7 +86,7 @@ def judge(visit: Visit, due: Due, url: Url, taken: TakenRender, found: Rendering
         wished=wished,
         text_sha256=text_sha256,
         brought=made.brought,
-        changed=taken.text_sha256 not in {None, text_sha256} and due.reader == READER,
+        changed=taken.text_sha256 not in {None, text_sha256} and due.known.reader == READER,
         may_be_kept=may_be_kept(due, due.directives, due.opt_out)
         and may_be_kept(due, wished.directives, wished.opt_out),
     )
@@ -95,8 +96,8 @@ def take_in(visit: Visit, due: Due, taken: TakenRender, found: Rendering, made: 
     """Put the document into the batch, and admit its links. Archive it first: nothing takes it out again."""
     attempt, document, wished = made.attempt, made.document, judged.wished
     links = [*document.links, *(Link(href=each) for each in _wanted(found))]
-    focus = visit.picked.focus[due.crawl_id]
-    words = novelty.words_of(document.main_text) if focus.profile.topics else []
+    focus = focus_of(visit.picked, due.crawl_id)
+    words = novelty.words_of(document.main_text) if focus is not None and focus.profile.topics else []
     base = read.base_of(visit.worker.canon, judged.at, document)
     admitted = admit.links(
         visit,
@@ -105,7 +106,7 @@ def take_in(visit: Visit, due: Due, taken: TakenRender, found: Rendering, made: 
         links,
         encoding=document.charset,
         nofollow=wished.nofollow,
-        relevance=focus.relevance(words),
+        relevance=0.0 if focus is None else focus.relevance(words),
     )
     row = None
     if wished.kept_out is None and visit.worker.settings.keep_text:

@@ -7,22 +7,34 @@ opens it, so that one which ends its worker is given up in the end. A browser th
 attempt; one that never showed it says nothing of the page, unless this machine shows others.
 """
 
+import re
 import zlib
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import Enum
 from functools import partial
 from typing import Final, Protocol, assert_never
 
 import structlog
 
-from app.browser.values import Ask, Bounds, BrowserDeath, BrowserProblem, PlainResponse, Refused, Rendering
-from app.crawl.frontier import pick, worth
+from app.browser.values import (
+    Ask,
+    Bounds,
+    BrowserDeath,
+    BrowserProblem,
+    PlainResponse,
+    Refused,
+    Rendering,
+    ResourceKind,
+)
+from app.crawl.frontier import pick
 from app.crawl.state.visit import Visit, outlast
 from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import CutOff, return_host, stay, take_up
 from app.errors import ArchiveStopped, is_ours, one_line
 from app.features.archive.keep import CAPTURES
-from app.features.render import keep, limits
+from app.features.focus.on_host import focus_of
+from app.features.render import ending
 from app.features.render.at_host import rules_of
 from app.features.render.cache import SharedCache
 from app.features.render.ending import ATTEMPTS_MOST, ended, failed, given_back, retried
@@ -44,6 +56,11 @@ SLOW_STARTS_MOST: Final = 4  # two of each thread, of half a minute each
 BUSY_SHARE: Final = 0.2  # of its time, that a browser has at least where a script keeps its page from rest
 KEPT_OUT: Final = frozenset({Cause.NOINDEX, Cause.OPTED_OUT, Cause.SITE_OPTED_OUT})
 _WHY_CHARS: Final = 300
+REST_S: Final = 5.0  # for what the page does beside its requests
+LEASE_REST_S: Final = 15.0  # of a lease, for reading the document, the settle, and the request that is under way
+# Scripts and styles of a document, as a browser finds them. A count for an estimate, not a parser.
+_SCRIPTS: Final = re.compile(rb"<script\b[^>]*\bsrc\s*=", re.IGNORECASE)
+_STYLES: Final = re.compile(rb"<link\b[^>]*\brel\s*=\s*[\"']?stylesheet", re.IGNORECASE)
 _log = structlog.get_logger()
 
 
@@ -127,8 +144,8 @@ class RenderTurns:
             failed(visit, taken, now)
             return
         settings, plain = visit.worker.settings, zlib.decompress(taken.body)
-        expected = limits.estimate(plain, delay_s=visit.pace.delay_s)
-        bounds = limits.bounds(
+        expected = estimate(plain, delay_s=visit.pace.delay_s)
+        bounds = bounds_for(
             expected, wall_s=settings.render_s, requests=settings.render_requests, lease_s=settings.lease_s
         )
         until = visit.now() + bounds.wall_s
@@ -141,14 +158,14 @@ class RenderTurns:
             what = "has too many patterns to judge it by" if is_too_costly else "does not allow it any more"
             failed(visit, taken, f"robots.txt {what}")
         else:
-            outlast(visit.worker, visit.lease, bounds.wall_s + limits.LEASE_REST_S)
-            unwanted = limits.unwanted(expected, bounds)
-            keep.check(visit, due)
+            outlast(visit.worker, visit.lease, bounds.wall_s + LEASE_REST_S)
+            unwanted = unwanted_by(expected, bounds)
+            ending.check(visit, due)
             entitled = url.origin if authorised else None
             ask = PageRequests(
                 visit=visit, due=due, cache=self.cache, until=until, entitled=entitled, unwanted=unwanted
             )
-            guarded = frozenset(map(str, visit.worker.credentialed))
+            guarded = frozenset(map(str, visit.worker.rules.credentialed))
             response = PlainResponse(
                 url=url.text, status=taken.status, headers=taken.headers, body=plain, guarded=guarded
             )
@@ -202,9 +219,10 @@ def _read(visit: Visit, taken: TakenRender, due: Due, url: Url, found: Rendering
         retried(visit, taken, lacking, found, cached=ask.cached)
     else:
         brought = judge(visit, due, url, taken, found, made)
-        keep.keep(visit, due, url, taken, found, brought)  # first: without its record it is not the page
+        ending.keep(visit, due, url, taken, found, brought)  # first: without its record it is not the page
         take_in(visit, due, taken, found, made, brought)
-        visit.picked.focus[due.crawl_id].rendered(url, brought.brought)
+        if (focus := focus_of(visit.picked, due.crawl_id)) is not None:
+            focus.rendered(url, brought.brought)
         ended(visit, taken, found, brought, cached=ask.cached)
 
 
@@ -216,9 +234,9 @@ def _take(visit: Visit) -> tuple[TakenRender, Due] | None:
         due = renders.page(tx, taken) if taken is not None else None
         if taken is None or due is None:
             return None
-        visit.picked.scopes[due.crawl_id] = pick.scope_of(worker, tx, due.crawl_id, due.revision)
-        worth.load(worker, visit.picked, tx, visit.host_id, due.crawl_id, refuses=due.has_page_budget)
-        pick.set_floor(worker.settings, visit.picked, due.crawl_id, due.admits_above)
+        pick.serve(visit, tx, due.crawl_id, due.crawl.revision)
+        pick.load_worth(visit, tx, due.crawl_id, refuses=due.crawl.has_page_budget)
+        pick.set_floor(worker.settings, visit.picked, due.crawl_id, due.crawl.admits_above)
     return taken, due
 
 
@@ -228,7 +246,7 @@ def _otherwise_now(due: Due, taken: TakenRender) -> str | None:
         return f"since then it is {due.cause}"
     if due.outcome in {Outcome.GONE, Outcome.REDIRECT}:
         return "it is gone since, or redirects"
-    return None if due.body_sha256 == taken.body_sha256 else "it has changed since, and is not empty any more"
+    return None if due.known.body_sha256 == taken.body_sha256 else "it has changed since, and is not empty any more"
 
 
 def _lacking(taken: TakenRender, found: Rendering, brought: int, *, late: int) -> str | None:
@@ -246,3 +264,31 @@ def _without_rules(visit: Visit, taken: TakenRender, reason: RenderRefusal) -> N
     """Its robots.txt is out of reach, or its host's turn is not near: the page waits, and is not to blame."""
     rest_s = max((visit.rest.until or 0.0) - visit.now(), backoff.url_retry_s(1, visit.worker.rng))
     given_back(visit, taken, f"it waits for its host: {reason}", due_s=rest_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """The requests that a page is expected to make.   time: one after another, at the host's delay"""
+
+    scripts: int
+    styles: int
+    time: timedelta
+
+
+def estimate(body: bytes, *, delay_s: float) -> Estimate:
+    """By the document's own tags. What its scripts fetch comes on top: one request for data is counted."""
+    scripts, styles = len(_SCRIPTS.findall(body)), len(_STYLES.findall(body))
+    return Estimate(scripts=scripts, styles=styles, time=timedelta(seconds=(scripts + styles + 1) * delay_s))
+
+
+def bounds_for(expected: Estimate, *, wall_s: float, requests: int, lease_s: float) -> Bounds:
+    """A page at a slow host gets longer, as far as a lease reaches."""
+    needed_s = expected.time.total_seconds() + REST_S
+    return Bounds(wall_s=max(min(max(wall_s, needed_s), lease_s - LEASE_REST_S), 1.0), requests=requests)
+
+
+def unwanted_by(expected: Estimate, bounds: Bounds) -> frozenset[ResourceKind]:
+    """Kinds that are left out so that scripts and their data have the time that there is."""
+    if expected.time.total_seconds() + REST_S <= bounds.wall_s:
+        return frozenset()
+    return frozenset({ResourceKind.STYLESHEET})

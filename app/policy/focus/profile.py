@@ -11,6 +11,7 @@ from functools import cached_property, lru_cache
 from typing import Final
 
 from app.model import Url
+from app.policy.recrawl import Often
 
 REACH: Final = (
     256  # characters of path and query that patterns see: with two repetitions in a row a search takes 30 ms at most
@@ -33,6 +34,11 @@ class Branch:
     weight: float = 0.5
     every_s: float | None = None
     importance: float = 1.0
+
+    @property
+    def often(self) -> Often:
+        """How often its pages are wanted."""
+        return Often(self.every_s, self.importance)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,12 +15,12 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from app.admin import crawls
-from app.admin.export.columns import ExportKind
-from app.admin.export.export import export_rows
-from app.admin.export.filters import FILTERS
-from app.admin.export.formats import ExportFormat
-from app.admin.export.plan import CONTENTS, ExportWish
 from app.errors import InputError, ServiceError
+from app.features.export.columns import ExportKind
+from app.features.export.export import export_rows
+from app.features.export.filters import FILTERS
+from app.features.export.formats import ExportFormat
+from app.features.export.plan import CONTENTS, ExportWish
 from app.web.board import board_of
 from app.web.pages.capture import SAVED, named, plain_name
 from app.web.render import page

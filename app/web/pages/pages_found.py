@@ -5,12 +5,12 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.admin import search as searches
 from app.admin.board import lists
 from app.admin.board.lists import PageKind
 from app.admin.extract import status as extract_status
-from app.admin.search import Hit
 from app.errors import InputError
+from app.features.search import find as searches
+from app.features.search.find import Hit
 from app.store import board, db
 from app.web.board import board_of
 from app.web.render import page

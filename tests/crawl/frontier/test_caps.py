@@ -210,7 +210,7 @@ def test_what_gave_way_comes_in_when_there_is_room(slow: Worker, site: Site, web
     crawl = start(worker, site.url())
     low = [f"/low/{number}" for number in range(CAP - 1)]
     for path in low[:-1]:
-        worker.known.add(crawl.id, sha256(site.url(path).encode()).digest())
+        worker.caches.known.add(crawl.id, sha256(site.url(path).encode()).digest())
     plant(worker, crawl, site, *low)
     site.pages["/"] = html(low[-1], *(f"/new/{number}" for number in range(8)))
     site.pages |= {f"/new/{number}": html("/again", text=str(number)) for number in range(8)}
@@ -240,7 +240,7 @@ def test_another_process_learns_of_it_with_the_next_round(
 
 
 def test_what_is_known_is_known_for_an_hour(worker: Worker) -> None:
-    known, key = worker.known, b"k" * 32
+    known, key = worker.caches.known, b"k" * 32
     known.renew(0.0)
     known.add(1, key)
     known.renew(3_599.0)

@@ -57,7 +57,7 @@ def test_a_farm_of_links_to_another_host_is_bounded(
     for _ in range(5):
         go(worker)
     assert f"/{pages}" in site.pages_asked
-    assert CAP <= waiting(worker.engine, target) <= 2 * CAP + worker.full_hosts.quantum
+    assert CAP <= waiting(worker.engine, target) <= 2 * CAP + worker.caches.full_hosts.quantum
     assert len([url for url in refused(worker.engine) if url.startswith(target.url())]) >= pages * links - 2 * CAP - 1
 
 
@@ -110,8 +110,8 @@ def test_of_many_better_links_at_once_a_few_come_in(worker: Worker, site: Site, 
     site.pages["/more"] = html(*(target.url(f"/more/{number}") for number in range(30)), text="more")
     for _ in range(3):
         go(worker)
-    assert waiting(worker.engine, target) == CAP + 2 + worker.full_hosts.quantum
-    assert len(refused(worker.engine)) == 30 - worker.full_hosts.quantum
+    assert waiting(worker.engine, target) == CAP + 2 + worker.caches.full_hosts.quantum
+    assert len(refused(worker.engine)) == 30 - worker.caches.full_hosts.quantum
 
 
 def test_at_twice_the_cap_nothing_more_comes_in(worker: Worker, site: Site, target: Site) -> None:
@@ -147,11 +147,11 @@ def test_a_host_that_has_room_again_takes_links_again(worker: Worker, site: Site
     sql(worker.engine, "UPDATE urls SET state = 'gone' WHERE url LIKE :old", old=target.url("/old/%"))
     count(worker.engine)
     find("/third")
-    assert not worker.full_hosts.is_empty
+    assert not worker.caches.full_hosts.is_empty
     ahead[0] = 61.0
     find("/fourth")
     assert refused(worker.engine).keys() == {target.url(path) for path in ("/second", "/third", "/fourth")}
-    assert worker.full_hosts.is_empty
+    assert worker.caches.full_hosts.is_empty
     find("/fifth", "/fourth")
     assert state(worker.engine, target.url("/fifth")) == state(worker.engine, target.url("/fourth")) == "queued"
 
@@ -206,7 +206,7 @@ def test_hosts_that_fill_each_other_do_not_lock_each_other_out(
     assert one(worker.engine, "SELECT ended_because FROM crawls") in {"max_pages", "done"}
     assert len(refused(worker.engine)) > 100
     assert one(worker.engine, DEADLOCKS) == before
-    assert all(waiting(worker.engine, site) <= 2 * CAP + worker.full_hosts.quantum for site in sites)
+    assert all(waiting(worker.engine, site) <= 2 * CAP + worker.caches.full_hosts.quantum for site in sites)
 
 
 def test_what_gives_way_is_touched_after_the_newcomers_are_in(worker: Worker, site: Site) -> None:

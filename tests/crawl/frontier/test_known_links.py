@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 
 from app.admin.crawls import find
-from app.crawl.frontier import admit, pick, worth
-from app.crawl.frontier.worth import FoundAt
+from app.crawl.frontier import admit, pick
 from app.crawl.state.finder import Outside
 from app.crawl.state.worker import Worker
+from app.crawl.state.worth import FoundAt
 from app.model import Url
 from app.store import db
 from tests.crawl.loop import run, start
@@ -59,5 +59,5 @@ def found_by(worker: Worker) -> tuple[int, Outside]:
     finder = Outside(worker=worker, moment=datetime.now(UTC))
     finder.picked.scopes[crawl.id] = pick.make_scope(crawl)
     with db.transaction(worker.engine) as tx:
-        worth.load(worker, finder.picked, tx, 0, crawl.id, refuses=False)
+        pick.load_worth(finder, tx, crawl.id, refuses=False)
     return crawl.id, finder

@@ -83,13 +83,10 @@ def test_a_visit_that_judges_links_looks_at_its_lease(make: Make, web: Web, page
     """They take more than its lease, and it never comes near to its end. All of them are stored, or noted."""
     site, machine = web.site(), Machine()
     site.pages["/"] = page
-    made = replace(
-        make(lease_s=LEASE_S, queues=1),
-        monotonic=machine.now,
-        canon=SlowCanon(machine),
-        known=SlowKeys(machine),
-    )
-    machine.leases = made.leases
+    made = make(lease_s=LEASE_S, queues=1)
+    caches = replace(made.caches, known=SlowKeys(machine))
+    made = replace(made, monotonic=machine.now, canon=SlowCanon(machine), caches=caches)
+    machine.leases = made.stays.leases
     start(made, site.url(), budgets=Budgets(max_pages=1))
     (report,) = run(made)
     assert report.ending is not VisitEnding.FENCED
@@ -103,7 +100,7 @@ def test_few_links_ask_nothing_of_postgres(make: Make, web: Web) -> None:
     site, machine = web.site(), Machine()
     site.pages["/"] = html(*(f"/{n}" for n in range(LOOK_LINKS - 1)))
     made = replace(make(lease_s=LEASE_S), monotonic=machine.now, canon=SlowCanon(machine))
-    machine.leases = made.leases
+    machine.leases = made.stays.leases
     start(made, site.url(), budgets=Budgets(max_pages=1))
     run(made)
     assert machine.least_s <= LEASE_S - machine.steps * COST_S, "the lease was not extended meanwhile"

@@ -117,7 +117,7 @@ def test_a_page_that_the_archive_lacks_is_asked_for_whole(archiving: Archiving, 
     run(archiving.worker)
     assert all_captures(archiving.engine, 1) == []
     assert list(archiving.place.folder.rglob("*.warc.gz*")) == []
-    sql(archiving.engine, "UPDATE crawls SET archive = true")
+    sql(archiving.engine, "UPDATE crawls SET archive = true, revision = revision + 1")
     for status in (200, 304):
         crawls.go_round(archiving.engine, "c")
         run(archiving.worker)

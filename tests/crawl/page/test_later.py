@@ -6,7 +6,7 @@ import pytest
 
 from app.crawl.page import later
 from app.crawl.state.visit import Visit
-from app.crawl.visit import work as at_work
+from app.crawl.visit import visit as at_work
 from app.crawl.visit.visit import settle_alone, settle_together
 from app.errors import ServiceError
 from app.features.archive.keep import ARCHIVE
@@ -72,7 +72,8 @@ def test_many_pages_that_wait_count_like_links(make: Make, web: Web, basket: Bas
 
 
 def test_a_page_that_breaks_its_reading_costs_no_visit_of_its_group(make: Make, web: Web, basket: Basket) -> None:
-    worker = replace(gathering(make, basket), memory_gate=Faulty(ZeroDivisionError("of a bug")))
+    made = gathering(make, basket)
+    worker = replace(made, reading=replace(made.reading, memory_gate=Faulty(ZeroDivisionError("of a bug"))))
     sites = [site_of(web, 3) for _ in range(3)]
     sites[1].pages |= {path: html(text="POISON") for path in sites[1].pages if path != "/"}
     start(worker, *(site.url() for site in sites))

@@ -13,10 +13,10 @@ from zipfile import ZipFile
 import pytest
 
 from app import plugins
-from app.admin.export.export import export_rows
-from app.admin.export.plan import ExportWish
 from app.crawl.state.worker import Worker
 from app.errors import InputError
+from app.features.export.export import export_rows
+from app.features.export.plan import ExportWish
 from app.features.tables import rows
 from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Web, html

@@ -33,7 +33,7 @@ class Rooms:
     def __init__(self, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
         gate, others = MemoryGate(most_bytes=ROOM_FOR_ONE), ExitStack()
         others.enter_context(gate.reading(OTHERS, may_wait=lambda: True))
-        self.worker = replace(worker, memory_gate=gate)
+        self.worker = replace(worker, reading=replace(worker.reading, memory_gate=gate))
         self.answers: list[tuple[bool, float]] = []
         self.was_taken: list[bool] = []
         self.is_taken = True
@@ -111,7 +111,8 @@ def test_one_that_is_too_large_for_the_room_is_read_apart(
         return read(body, **options)  # type: ignore[arg-type]  # as it was called
 
     monkeypatch.setattr(isolation, "read_html", reads)
-    worker, site = replace(make(), memory_gate=MemoryGate(most_bytes=ROOM_FOR_ONE)), web.site()
+    made, site = make(), web.site()
+    worker = replace(made, reading=replace(made.reading, memory_gate=MemoryGate(most_bytes=ROOM_FOR_ONE)))
     site.pages |= {"/": html("/large", text="small"), "/large": html(text="large " * SMALL_BYTES)}
     start(worker, site.url())
     run(worker)

@@ -77,7 +77,8 @@ def states(worker: Worker) -> Mapping[str, str]:
     ids=lambda each: type(each).__name__,
 )
 def test_a_bug_costs_its_page_alone(make: Callable[..., Worker], web: Web, fault: Exception, said: str) -> None:
-    site, worker = poisoned(web), replace(make(visit_max_s=HOUR_S), memory_gate=Faulty(fault))
+    site, made = poisoned(web), make(visit_max_s=HOUR_S)
+    worker = replace(made, reading=replace(made.reading, memory_gate=Faulty(fault)))
     start(worker, site.url())
     reports = run(worker)
     assert {path: site.pages_asked.count(path) for path in site.pages} == {"/": 1, "/a": 1, "/bad": 1, "/b": 1}
@@ -107,7 +108,7 @@ def test_a_failure_of_ours_ends_no_page(worker: Worker, web: Web, fault: Excepti
     site = poisoned(web)
     start(worker, site.url())
     with pytest.raises(type(fault)):
-        run(replace(worker, memory_gate=Faulty(fault)))
+        run(replace(worker, reading=replace(worker.reading, memory_gate=Faulty(fault))))
     row = url(worker.engine, site.url("/bad"))
     assert (row["state"], row["cause"], row["attempts"]) == ("queued", None, 0)
 
@@ -155,7 +156,11 @@ def test_a_sitemap_and_a_redirect_that_break_end_alone(worker: Worker, web: Web)
 def test_a_page_that_broke_is_archived_as_its_headers_allow(worker: Worker, web: Web, archiving: Archiving) -> None:
     site = poisoned(web)
     site.pages["/bad"] = html(text="POISON", headers={"X-Robots-Tag": "noarchive"})
-    worker = replace(worker, memory_gate=Faulty(ValueError("no")), resources={ARCHIVE: archiving.keeper})
+    worker = replace(
+        worker,
+        reading=replace(worker.reading, memory_gate=Faulty(ValueError("no"))),
+        resources={ARCHIVE: archiving.keeper},
+    )
     start(worker, site.url(), archive=True)
     run(worker)
     kept = {row["url"]: row["body_bytes"] for row in sql(worker.engine, "SELECT url, body_bytes FROM captures")}

@@ -61,7 +61,7 @@ def test_what_is_learnt_of_the_clock_brings_no_two_requests_nearer(worker: Worke
     visit, sent = taken_up(worker, engine)[0], monotonic()
     before = logged(visit, sent)
     told = one(engine, "SELECT clock_timestamp()")
-    worker.clock_tie.moments(told, sent=sent - 60.0, received=worker.clock_tie.latest(told) - LOST_S)
+    worker.starts.clock_tie.moments(told, sent=sent - 60.0, received=worker.starts.clock_tie.latest(told) - LOST_S)
     assert (logged(visit, sent) - before).total_seconds() == pytest.approx(LOST_S, abs=2e-6)  # to the microsecond
-    worker.clock_tie.moments(told, sent=sent - 60.0, received=sent + 60.0)
+    worker.starts.clock_tie.moments(told, sent=sent - 60.0, received=sent + 60.0)
     assert (logged(visit, sent) - before).total_seconds() == pytest.approx(LOST_S, abs=2e-6)  # to the microsecond

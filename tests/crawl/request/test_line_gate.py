@@ -16,7 +16,7 @@ FRONT = Budget(BudgetKind.NETWORK, "192.0.2.0/24", 0.02)
 
 def gate(worker: Worker) -> LineGate:
     now = worker.monotonic()
-    line = worker.lines.of((FRONT,), FRONT.gap_s)
+    line = worker.starts.lines.of((FRONT,), FRONT.gap_s)
     return LineGate(worker=worker, line=line, wanted=(FRONT,), host_id=1, ready_at=now, until=now + 60.0)
 
 
@@ -25,7 +25,7 @@ def test_a_draw_waits_for_no_connection_that_visits_hold(make: Make) -> None:
     busy = db.connect(worker.engine.url.render_as_string(hide_password=False), pool_size=1)
     held = [busy.connect() for _ in range(5)]  # all that its pool may have
     try:
-        assert gate(replace(worker, engine=busy, draws=worker.engine)).open()
+        assert gate(replace(worker, engine=busy, starts=replace(worker.starts, draws=worker.engine))).open()
     finally:
         for each in held:
             each.close()

@@ -29,7 +29,7 @@ def noting(seen: Seen, worker: Worker, what: str, act: Callable[..., Any]) -> Ca
     """The function; whether the thread that calls it has a seat is noted."""
 
     def noted(*args: Any, **kwargs: Any) -> Any:
-        seen.append((what, worker.seats.has_one))
+        seen.append((what, worker.stays.seats.has_one))
         return act(*args, **kwargs)
 
     return noted
@@ -48,9 +48,9 @@ def test_a_visit_computes_in_its_seat_and_leaves_it_while_it_waits(
     monkeypatch.setattr(Seats, "_take", noting(seen, worker, "take", vars(Seats)["_take"]))
     monkeypatch.setattr(isolation, "read_html", noting(seen, worker, "read", read))
     start(worker, site.url())
-    with worker.seats.taken():
+    with worker.stays.seats.taken():
         run(worker)
-        assert worker.seats.has_one
+        assert worker.stays.seats.has_one
     assert set(seen) == {("send", False), ("where", True), ("start", False), ("take", False), ("read", True)}
     after_start = {after for (what, _), (after, _) in itertools.pairwise(seen) if what == "start"}
     assert after_start == {"send"}, "no seat is waited for between a start and its request"
@@ -64,13 +64,13 @@ def test_a_seat_is_left_for_a_name_that_has_to_be_looked_up(make: Callable[..., 
 
     def where(url: str, prefer: str | None, timeout_s: float) -> Whereabouts:
         nonlocal was_looked_up
-        asked.append((timeout_s, worker.seats.has_one))
+        asked.append((timeout_s, worker.stays.seats.has_one))
         was_looked_up |= timeout_s > 0
         return sender_where(url, prefer, timeout_s) if was_looked_up else Whereabouts(addresses=(), dns_ms=0.0)
 
     worker = replace(worker, where=where)
     start(worker, site.url())
-    with worker.seats.taken():
+    with worker.stays.seats.taken():
         run(worker)
     assert asked[:2] == [(0.0, True), (NAME_S, False)]
     assert set(asked[2:]) == {(0.0, True)}, "and none for one that is remembered"
@@ -86,7 +86,7 @@ def test_a_seat_is_left_while_a_document_waits_for_room_in_memory(
     monkeypatch.setattr(MemoryGate, "_enter", noting(seen, worker, "room", vars(MemoryGate)["_enter"]))
     monkeypatch.setattr(isolation, "read_html", noting(seen, worker, "read", read))
     start(worker, site.url())
-    with worker.seats.taken():
+    with worker.stays.seats.taken():
         run(worker)
     assert seen == [("room", False), ("read", True)]
 
@@ -98,9 +98,9 @@ def test_a_seat_is_left_while_the_archive_is_synced(
     site.pages["/"] = html()
     monkeypatch.setattr(archiving.keeper, "sync", noting(seen, worker, "sync", archiving.keeper.sync))
     start(worker, site.url())
-    with worker.seats.taken():
+    with worker.stays.seats.taken():
         run(worker)
-        assert worker.seats.has_one
+        assert worker.stays.seats.has_one
     assert set(seen) == {("sync", False)}
 
 
@@ -115,8 +115,8 @@ def test_a_seat_is_left_while_a_chunk_of_a_sitemap_is_written(
     monkeypatch.setattr(sitemaps, "note", noting(seen, worker, "note", sitemaps.note))
     monkeypatch.setattr(Seats, "_take", noting(seen, worker, "take", vars(Seats)["_take"]))
     start(worker, site.url(), sitemaps="declared")
-    event.listen(worker.engine, "commit", lambda _: seen.append(("commit", worker.seats.has_one)))
-    with worker.seats.taken():
+    event.listen(worker.engine, "commit", lambda _: seen.append(("commit", worker.stays.seats.has_one)))
+    with worker.stays.seats.taken():
         run(worker)
     chunk = seen.index(("chunk", False))
     assert seen[chunk + 1 : chunk + 3] == [("commit", False), ("take", False)]

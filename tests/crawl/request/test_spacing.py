@@ -36,7 +36,7 @@ def test_a_start_is_late_whose_answer_came_late(worker: Worker, engine: Engine) 
     """By the moment at which its answer came it would not be, and the next, answered at once, too close to it."""
     sent = monotonic()
     told = one(engine, "SELECT clock_timestamp()")
-    worker.clock_tie.moments(told, sent=sent, received=monotonic())
+    worker.starts.clock_tie.moments(told, sent=sent, received=monotonic())
     held_up = iter([0.0, LOST_S])
     late = replace(worker, monotonic=lambda: monotonic() + next(held_up))
     with db.transaction(engine, by_statement=True) as tx:

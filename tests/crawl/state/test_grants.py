@@ -144,7 +144,7 @@ def test_a_visit_takes_from_the_lot_and_gives_back_to_it(make: Make, web: Web) -
     assert one(worker.engine, "SELECT sum(pages) FROM crawl_hosts") == 4
     lot = (LARGE - 1) // LOT_SHARE
     assert reserved(worker.engine) == 1 + lot, "the first by itself, then one lot"
-    assert worker.grants.take(1, 1_000, worker.monotonic()) == lot - 3
+    assert worker.caches.grants.take(1, 1_000, worker.monotonic()) == lot - 3
 
 
 def test_a_small_budget_is_shared_by_all_hosts(make: Make, web: Web) -> None:
@@ -225,8 +225,8 @@ def test_a_small_budget_is_shared_by_what_hosts_can_use_soon(
 
 def test_a_visit_that_lost_its_lease_gives_nothing_to_the_process(worker: Worker, engine: Engine, web: Web) -> None:
     start(worker, site_of(web, 4).url(), budgets=Budgets(max_pages=LARGE))
-    worker.grants.take(1, 1, worker.monotonic())
-    worker.grants.top_up(engine, worker.monotonic(), worker.settings.lease_s)
+    worker.caches.grants.take(1, 1, worker.monotonic())
+    worker.caches.grants.top_up(engine, worker.monotonic(), worker.settings.lease_s)
     sql(engine, "UPDATE hosts SET queue = 'host-00', next_fetch_at = now() - interval '1 minute'")
     (offer,) = claim(engine)
     visit = take_up(worker, offer.host_id, offer.token)
@@ -235,4 +235,4 @@ def test_a_visit_that_lost_its_lease_gives_nothing_to_the_process(worker: Worker
     sql(engine, "UPDATE hosts SET lease_token = gen_random_uuid()")
     ((_, ending),) = settle.together([visit])
     assert ending == VisitEnding.FENCED
-    assert worker.grants.take(1, 1_000, worker.monotonic()) == 199
+    assert worker.caches.grants.take(1, 1_000, worker.monotonic()) == 199

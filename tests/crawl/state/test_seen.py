@@ -122,7 +122,7 @@ class Sure(Evicted):
 @pytest.fixture
 def worker(make: Callable[..., Worker]) -> Worker:
     made = make()
-    made.known.evicted = Sure(1_000)
+    made.caches.known.evicted = Sure(1_000)
     return made
 
 
@@ -139,7 +139,7 @@ def test_no_url_is_lost_to_false_positives(worker: Worker, web: Web) -> None:
     start(worker, site.url())
     run(worker)
     assert sorted(site.pages_asked) == sorted(paths)
-    evicted = worker.known.evicted
+    evicted = worker.caches.known.evicted
     assert evicted is not None
     assert evicted.refuted >= 100, "none of them was there"
 
@@ -149,7 +149,7 @@ def test_what_is_there_is_looked_up_and_known_from_then_on(worker: Worker, web: 
     paths = hundred(site)
     crawl = start(worker, site.url())
     run(worker)
-    evicted = worker.known.evicted
+    evicted = worker.caches.known.evicted
     assert evicted is not None
     before = evicted.confirmed, evicted.refuted
     crawls.go_round(worker.engine, crawl.name)
@@ -159,7 +159,7 @@ def test_what_is_there_is_looked_up_and_known_from_then_on(worker: Worker, web: 
     assert evicted.refuted == before[1], "all were there"
     rows = sql(worker.engine, "SELECT key FROM urls WHERE url <> :url", url=site.url())
     assert len(rows) == 100
-    assert sum(worker.known.has(crawl.id, bytes(row["key"])) for row in rows) >= 99, "two may share a slot"
+    assert sum(worker.caches.known.has(crawl.id, bytes(row["key"])) for row in rows) >= 99, "two may share a slot"
 
 
 def test_a_refused_row_is_reopened_all_the_same(worker: Worker, web: Web) -> None:

@@ -181,13 +181,13 @@ def test_what_is_remembered_of_another_lineage_is_forgotten(make: Callable[..., 
     """After a failover or a restore the rows may be gone that it tells of, and their numbers be others'."""
     worker, key, one = make(), sha256(b"a URL").digest(), datetime(2026, 1, 1, tzinfo=UTC)
     worker.forget_if_restored(one)
-    worker.known.add(1, key)
-    worker.host_ids.put("a.test", 7)
+    worker.caches.known.add(1, key)
+    worker.caches.host_ids.put("a.test", 7)
     worker.forget_if_restored(one)
     worker.forget_if_restored(None)  # nobody has looked yet
-    assert (worker.known.has(1, key), worker.host_ids.get("a.test")) == (True, 7)
+    assert (worker.caches.known.has(1, key), worker.caches.host_ids.get("a.test")) == (True, 7)
     worker.forget_if_restored(one + timedelta(days=1))
-    assert (worker.known.has(1, key), worker.host_ids.get("a.test")) == (False, None)
+    assert (worker.caches.known.has(1, key), worker.caches.host_ids.get("a.test")) == (False, None)
 
 
 @pytest.mark.parametrize("languages", [None, "*", "de", "de-AT, en;q=0.8,*;q=0.1"])

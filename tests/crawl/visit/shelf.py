@@ -9,8 +9,7 @@ from sqlalchemy import Engine
 from app.beat import claim
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
-from app.crawl.visit.visit import VisitReport, go_on, visit
-from app.crawl.visit.work import LOOKED_AFTER_S, PREPARE_S
+from app.crawl.visit.visit import LOOKED_AFTER_S, PREPARE_S, VisitReport, go_on, visit
 from app.runtime.delay_queue import DelayQueue
 from app.store.host_rows import Offer
 from tests.crawl.ahead import ahead
@@ -47,8 +46,9 @@ class Shelf(DelayQueue[Visit]):
 def shelved(make: Make, *, most: int = 10, **settings: Any) -> tuple[Worker, Shelf]:
     """The worker's waits take no time, but for those of a budget, which Postgres counts."""
     shelf = Shelf(most)
-    worker = replace(make(default_delay_s=DELAY_S, linger_s=0.05, **settings), parking=shelf)
-    return worker if worker.shared.any else ahead(worker), shelf
+    worker = make(default_delay_s=DELAY_S, linger_s=0.05, **settings)
+    worker = replace(worker, stays=replace(worker.stays, parking=shelf))
+    return worker if worker.starts.shared.any else ahead(worker), shelf
 
 
 def site_of(web: Web, pages: int) -> Site:

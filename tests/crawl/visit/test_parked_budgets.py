@@ -10,8 +10,7 @@ from app.admin.audit import audit
 from app.crawl.request.slots import HOLD_AGAIN_S, HOLD_S
 from app.crawl.state.line import Line, Lines
 from app.crawl.state.worker import Worker
-from app.crawl.visit.visit import go_on
-from app.crawl.visit.work import LOOKED_AFTER_S
+from app.crawl.visit.visit import LOOKED_AFTER_S, go_on
 from app.model import VisitEnding
 from app.runtime.delay_queue import DelayQueue
 from app.store import budgets
@@ -93,7 +92,7 @@ def test_a_long_visit_holds_an_address_for_a_while_only(make: Make, web: Web, wa
 def test_who_comes_to_share_an_address_waits_for_the_visit_that_holds_it(make: Make, web: Web) -> None:
     shared = Shared(web, names(2), pages=12)
     worker = make(default_delay_s=0.06, linger_s=0.05, address_gap_s=GAP_S, visit_max_s=1.0, resolve=shared.resolve)
-    worker = replace(worker, parking=DelayQueue(go_on, most=10, threads=4))
+    worker = replace(worker, stays=replace(worker.stays, parking=DelayQueue(go_on, most=10, threads=4)))
     start(worker, shared.urls[0])
     assert begin(worker).ending == VisitEnding.PARKED
     start(worker, shared.urls[1], name="d")
@@ -168,12 +167,12 @@ class _FullLines(Lines):
 def test_a_visit_that_finds_the_line_too_long_comes_again_and_does_not_ask_anew(make: Make, web: Web) -> None:
     worker, shelf = at_a_crowded_address(make, web, 0.0)
     visit = shelf.held[0]
-    visit.worker = replace(visit.worker, lines=_FullLines(worker.monotonic))
+    visit.worker = replace(visit.worker, starts=replace(visit.worker.starts, lines=_FullLines(worker.monotonic)))
     assert shelf.next().ending is VisitEnding.PARKED
     assert visit.start.near is not None
     sql(worker.engine, "DELETE FROM budgets")
     assert shelf.next().ending is VisitEnding.PARKED
     assert one(worker.engine, "SELECT count(*) FROM budgets") == 0, "an ask would have made it"
-    visit.worker = replace(visit.worker, lines=worker.lines)
+    visit.worker = replace(visit.worker, starts=replace(visit.worker.starts, lines=worker.starts.lines))
     assert shelf.next().ending in {VisitEnding.PARKED, VisitEnding.NOTHING_DUE}
     assert visit.turn.requests > 1

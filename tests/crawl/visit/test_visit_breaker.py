@@ -164,12 +164,14 @@ def test_hosts_in_trouble_have_half_of_the_threads_at_most(make: Make, web: Web)
     start(worker, *(site.url() for site in sites))
     step(worker)
     sql(worker.engine, "UPDATE hosts SET failures = 1")
-    assert all(worker.slow_slots.acquire(blocking=False) for _ in range(2)), "as if two visits were at silent hosts"
+    assert all(worker.stays.slow_slots.acquire(blocking=False) for _ in range(2)), (
+        "as if two visits were at silent hosts"
+    )
     before = [len(site.log) for site in sites]
     step(worker, after_s=2)
     assert [len(site.log) for site in sites] == before
     because = {row["resting_because"] for row in sql(worker.engine, "SELECT resting_because FROM hosts")}
     assert because == {"the slow hosts' share of threads"}
-    worker.slow_slots.release(2)
+    worker.stays.slow_slots.release(2)
     step(worker, after_s=3)
     assert all(len(site.log) > count for site, count in zip(sites, before, strict=True))

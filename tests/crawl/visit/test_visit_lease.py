@@ -168,7 +168,7 @@ def test_a_visit_that_sees_a_step_of_the_databases_clock_asks_for_its_token_firs
         steal(worker.engine)
         for ahead_s in (0.0, 100.0):
             now = worker.monotonic()
-            worker.clock_tie.moments(
+            worker.starts.clock_tie.moments(
                 datetime.now(UTC) + timedelta(days=1, seconds=ahead_s), sent=now - 0.01, received=now
             )
         return html("/a")
@@ -188,7 +188,7 @@ def test_a_visit_that_begins_in_a_step_waits_for_a_whole_delay(make: Callable[..
     sql(worker.engine, "UPDATE hosts SET last_contact_at = now() - interval '40 s', polite_at = now()")
     for host_id, token in ((offer.host_id, offer.token) for offer in offers(worker)):
         now = worker.monotonic()
-        worker.clock_tie.moments(datetime.now(UTC) - timedelta(seconds=100), sent=now - 0.01, received=now)
+        worker.starts.clock_tie.moments(datetime.now(UTC) - timedelta(seconds=100), sent=now - 0.01, received=now)
         taken = take_up(worker, host_id, token)
         assert taken is not None
         assert taken.turn.ready_at >= taken.lease.anchor + 30.0

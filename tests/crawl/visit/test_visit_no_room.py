@@ -28,7 +28,7 @@ def worker(make: Callable[..., Worker]) -> Iterator[Worker]:
     """Its readers are gone with the test."""
     worker = make()
     yield worker
-    worker.readers.close()
+    worker.reading.readers.close()
 
 
 def without_room(worker: Worker, path: str) -> Worker:

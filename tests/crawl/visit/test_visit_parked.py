@@ -7,7 +7,7 @@ import pytest
 from app.admin.audit import audit
 from app.beat import claim
 from app.crawl.state.visit import Visit
-from app.crawl.visit import work as at_work
+from app.crawl.visit import visit as at_work
 from app.crawl.visit.visit import VisitReport, go_on, take_up, visit
 from app.model import Budgets, VisitEnding
 from app.runtime.delay_queue import DelayQueue
@@ -27,7 +27,7 @@ def test_a_polite_host_takes_one_visit_for_many_pages_and_keeps_its_gaps(make: M
     parking: DelayQueue[Visit] = DelayQueue(go_on, most=10, threads=2)
     sites = [site_of(web, 6) for _ in range(3)]
     start(worker, *(site.url() for site in sites))
-    work(replace(worker, parking=parking), threads=3)
+    work(replace(worker, stays=replace(worker.stays, parking=parking)), threads=3)
     parking.close()
     parking.join()
     for site in sites:
@@ -171,7 +171,7 @@ def test_a_worker_that_stops_settles_what_is_parked_and_gives_its_host_back(make
     worker = make(
         default_delay_s=3_600.0, crawl_delay_max_s=7_200.0, visit_max_s=7_200.0, settle_s=7_200.0, lease_s=9_000.0
     )
-    worker = replace(worker, parking=DelayQueue(go_on, most=10, threads=2))
+    worker = replace(worker, stays=replace(worker.stays, parking=DelayQueue(go_on, most=10, threads=2)))
     site = site_of(web, 3)
     start(worker, site.url())
     assert begin(worker).ending == VisitEnding.PARKED

@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from app.admin import crawls
-from app.admin.export.export import export_rows
-from app.admin.export.plan import ExportWish
 from app.beat.promote import promote
 from app.crawl.state.worker import Worker
+from app.features.export.export import export_rows
+from app.features.export.plan import ExportWish
 from tests.crawl.loop import go, run, start
 from tests.crawl.web import Answer, Hit, Web, html, redirect
 from tests.store.rows import one, sql, url

@@ -25,7 +25,8 @@ def poisoned(make: Make, own_readers: Callable[[], set[int]]) -> Iterator[Make]:
 
     def worker(readers: dict[str, object] | None = None, **settings: object) -> Worker:
         made.append(poisoned_readers(**(readers or {})))
-        return replace(make(**settings), readers=made[-1])
+        worker = make(**settings)
+        return replace(worker, reading=replace(worker.reading, readers=made[-1]))
 
     yield worker
     for each in made:

@@ -47,7 +47,7 @@ def test_a_visit_that_lost_its_lease_while_it_read_writes_nothing(poisoned: Make
     worker, site = poisoned(), site_with(web, deadly(PROOF[0]))
     start(worker, site.url("/poison"))
     crash(worker, "robots.txt")
-    lost = replace(worker, readers=Stealing(worker))
+    lost = replace(worker, reading=replace(worker.reading, readers=Stealing(worker)))
     for offer in offers(worker):
         assert visit(lost, offer.host_id, offer.token).ending == "fenced"
     assert row(worker, site)["state"] == "queued"
@@ -62,7 +62,7 @@ class Stealing(Readers):
 
     def page(self, *arguments: object, **options: object) -> object:  # type: ignore[override]
         sql(self._worker.engine, "UPDATE hosts SET lease_token = gen_random_uuid() WHERE state = 'taken'")
-        return self._worker.readers.page(*arguments, **options)  # type: ignore[arg-type]
+        return self._worker.reading.readers.page(*arguments, **options)  # type: ignore[arg-type]
 
 
 def test_what_a_result_gives_back_is_not_given_back_again(

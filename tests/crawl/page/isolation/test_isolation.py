@@ -142,7 +142,7 @@ def test_who_finds_no_free_reader_leaves_and_spends_nothing(poisoned: Make, web:
     assert (found["state"], found["attempts"], found["parse_failures"]) == ("queued", 0, 0)
     assert one(worker.engine, "SELECT sum(pages) FROM crawl_hosts") == 0
     bring_forward(worker.engine)
-    run(replace(worker, readers=poisoned().readers))
+    run(replace(worker, reading=poisoned().reading))
     assert row(worker, site)["state"] == "resting"
 
 
@@ -178,7 +178,8 @@ class Noting(Readers):
 
 def test_the_lease_begins_anew_before_it_reads(make: Make, web: Web) -> None:
     readers = Noting(deadline_s=10.0, memory_bytes=2**29)
-    worker = replace(make(request_deadline_s=5.0, lease_s=12.0), readers=readers)
+    made = make(request_deadline_s=5.0, lease_s=12.0)
+    worker = replace(made, reading=replace(made.reading, readers=readers))
     site = site_with(web, html(delay_s=2.0))
     start(worker, site.url("/poison"))
     crash(worker, "robots.txt")

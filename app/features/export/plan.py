@@ -1,0 +1,187 @@
+"""Checks what a person wants exported, before anything is written."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import Engine
+
+from app.errors import InputError, Unwritable
+from app.features.export import bodies, columns, fields, filters, formats, markdown
+from app.features.export.columns import ExportColumn, ExportKind
+from app.features.export.fields import ItemFields
+from app.features.export.formats import ExportFormat
+from app.features.export.rows import fits
+from app.features.links import rows as links
+from app.policy.moment import is_ago, moment
+from app.store import crawls, db, server
+from app.store.crawls import Crawl
+
+PART_ROWS: Final = 250_000
+CONTENTS: Final = ("main", "full")
+# Rows are stamped before their transaction commits: the next increment begins so much earlier, and repeats a few.
+OVERLAP: Final = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportWish:
+    """An export as a person asks for it.
+
+    what       pages or fetches;   crawl: its name
+    form       jsonl, csv, parquet or markdown; None: as the ending of `to` says, else jsonl
+    to         a file, a folder, or s3://bucket/prefix/
+    columns    names; one with a + is added to the usual ones; none: the usual ones
+    where      filters, as `app.features.export.filters` reads them
+    since      rows from then on: pages by when they were fetched last; a text is read by `app.policy.moment`
+    part_rows  rows of a part, in a folder
+    spreadsheet  CSV gets a ' before cells that a spreadsheet would run as a formula
+    content    main or full: how much of a page text and markdown are
+    """
+
+    what: str
+    crawl: str
+    form: str | None = None
+    to: str
+    columns: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
+    since: datetime | str | None = None
+    part_rows: int = PART_ROWS
+    spreadsheet: bool = False
+    content: str = "main"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportPlan:
+    """A wish that was checked.
+
+    endings  that a single file may have; none: there is a file for each page
+    flat     the fields of items as columns; None: an item is one column
+    """
+
+    kind: ExportKind
+    form: ExportFormat
+    endings: tuple[str, ...]
+    crawl: Crawl
+    columns: tuple[ExportColumn, ...]
+    flat: ItemFields | None
+    where: dict[str, Any]
+    signature: dict[str, Any]
+    part_rows: int
+    spreadsheet: bool
+    next_since: str
+    whole: bool = False
+
+    @property
+    def ending(self) -> str | None:
+        """The ending of files; None: a file for each page."""
+        return None if self.form is ExportFormat.MARKDOWN else self.form.value
+
+
+def plan(engine: Engine, wish: ExportWish, of_plugins: Sequence[ExportColumn] = ()) -> ExportPlan:
+    """Check a wish. Raises InputError.   of_plugins: further columns of pages"""
+    kind, form = _kind_and_form(wish)
+    given = filters.parse(kind, wish.where)
+    with db.transaction(engine) as tx:
+        crawl = crawls.named(tx, wish.crawl)
+    flat = None
+    if kind is ExportKind.ITEMS:
+        with db.transaction(engine) as tx:
+            flat = fields.of_crawl(tx, crawl.id, given["handler"], is_typed=form is ExportFormat.PARQUET)
+    among = (*columns.COLUMNS[kind], *of_plugins) if kind is ExportKind.PAGES else flat.columns if flat else None
+    chosen = _columns(wish, kind, form, among)
+    bodies.check(chosen)
+    names = {column.name for column in chosen}
+    whole = wish.content == "full"
+    if whole and not {"text", "markdown"} & names:
+        raise InputError("--content full", "is of the columns text and markdown; add --columns +text")
+    flags = {"with_text": "text" in names, "with_duplicates": "duplicate_of" in names}
+    if kind is ExportKind.LINKS:
+        _check_keeps_links(engine, crawl)
+    with db.transaction(engine) as tx:
+        now = server.now(tx)
+    since = moment(wish.since, now, option="--since") if isinstance(wish.since, str) else wish.since
+    _try_patterns(engine, given)
+    return ExportPlan(
+        kind=kind,
+        form=form,
+        endings=formats.endings(form, is_chosen=wish.form is not None),
+        crawl=crawl,
+        columns=chosen,
+        flat=flat.only(chosen) if flat else None,
+        where={**given, **flags, "since": since},
+        signature={
+            "what": kind,
+            "crawl": [crawl.id, crawl.name],
+            "form": form,
+            "columns": [column.name for column in chosen],
+            "where": sorted(wish.where),
+            "since": _signed(wish.since, since),
+            **({"spreadsheet": True} if wish.spreadsheet else {}),
+            **({"content": wish.content} if whole else {}),
+        },
+        part_rows=wish.part_rows,
+        spreadsheet=wish.spreadsheet,
+        whole=whole,
+        next_since=(now - OVERLAP).isoformat(timespec="seconds"),
+    )
+
+
+def _kind_and_form(wish: ExportWish) -> tuple[ExportKind, ExportFormat]:
+    """Give the kind of rows and the format that are wished for. Raises InputError where they cannot be."""
+    kind, form = columns.kind_of(wish.what), formats.format_of(wish.form, wish.to)
+    if form is ExportFormat.MARKDOWN and kind is not ExportKind.PAGES:
+        raise InputError(f"--format {form}", f"is for pages; export {kind} as jsonl, csv or parquet")
+    if wish.spreadsheet and form is not ExportFormat.CSV:
+        raise InputError("--spreadsheet", f"is for csv, and this is {form}; add --format csv")
+    if wish.part_rows < 1:
+        raise InputError(f"--part-rows {wish.part_rows}", "is not a number of rows; use 1 or more")
+    if wish.content not in CONTENTS:
+        raise InputError(f"--content {wish.content}", f"is not one of {', '.join(CONTENTS)}; choose one")
+    if form is not ExportFormat.MARKDOWN:
+        formats.writer(form)
+    return kind, form
+
+
+def _columns(
+    wish: ExportWish, kind: ExportKind, form: ExportFormat, among: Sequence[ExportColumn] | None
+) -> tuple[ExportColumn, ...]:
+    """The columns that are asked for, or the usual ones. Raises InputError."""
+    if form is ExportFormat.MARKDOWN:
+        chosen = columns.choose(kind, wish.columns or markdown.FRONT, among=among)
+        return columns.with_all(kind, chosen, markdown.NEEDED)
+    usually = texts() if kind is ExportKind.PAGES and form is ExportFormat.JSONL else ()
+    return columns.choose(kind, wish.columns, usually=usually, among=among)
+
+
+def texts() -> tuple[str, ...]:
+    """The columns of text that JSON lines have unless others are named; Markdown where it can be made here."""
+    return ("text", bodies.MARKDOWN) if bodies.can_make_markdown() else ("text",)
+
+
+def _signed(asked: datetime | str | None, since: datetime | None) -> str | None:
+    """The part of the signature for `--since`: `7d` stays `7d`, though it is later each time that it is given."""
+    if isinstance(asked, str) and is_ago(asked):
+        return asked.strip().lower()
+    return since.isoformat() if since else None
+
+
+def _check_keeps_links(engine: Engine, crawl: Crawl) -> None:
+    """Raises InputError with the remedy for a crawl that keeps no links and kept none before."""
+    with db.transaction(engine) as tx:
+        if crawl.keep_links or links.are_kept(tx, crawl.id):
+            return
+    edit, start = f"tiptoe crawl edit {crawl.name} --keep-links", f"tiptoe crawl start {crawl.name} --again"
+    raise InputError(f"crawl {crawl.name}", f"keeps no links; run: {edit}, then {start}")
+
+
+def _try_patterns(engine: Engine, given: Mapping[str, list[Any] | None]) -> None:
+    """Raises InputError for a regular expression that Postgres does not read."""
+    for name, patterns in given.items():
+        for pattern in patterns or () if name.endswith("_like") else ():
+            try:
+                with db.transaction(engine) as tx:
+                    fits(tx, pattern)
+            except Unwritable as error:
+                shown = f"--where {name.removesuffix('_like')}~{pattern}"
+                raise InputError(shown, f"is not a regular expression of Postgres ({error})") from None

@@ -1,0 +1,201 @@
+"""Reads the rows of an export batch by batch, with the columns that were chosen, in bounded memory.
+
+Paging by key instead of one long cursor: a transaction that lasts as long as an export would keep Postgres from
+clearing up behind the frontier.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, Engine
+
+from app.features.export.columns import ExportColumn, ExportKind
+from app.features.export.filters import TYPE
+from app.model import Capture
+from app.plugins import value_of
+from app.policy import media_type
+from app.store import db
+
+_sql = db.queries("export", __file__)
+Position = tuple[str, ...]  # the key of a row as text: the columns after_1, after_2 …, in the order of the export
+Row = tuple[Any, ...]
+MOST_ROWS: Final = 5_000  # of a batch
+MOST_TEXTS: Final = 500  # of a batch whose rows hold texts
+MOST_BODIES: Final = 50  # of a batch whose rows hold bodies
+MOST_PAGES: Final = 200  # of a batch of links, each with some fifty
+_HEAVY: Final = {
+    "text": MOST_TEXTS,
+    "html": MOST_BODIES,
+    "plain_html": MOST_BODIES,
+    "markdown": MOST_BODIES,
+}
+
+_LINK: Final = "to_url"  # missing where no link of a page is wanted
+
+
+class ExportBatch(NamedTuple):
+    """Rows in the order of `names`; the first columns, after_1 and so on, are the key by which they are ordered."""
+
+    names: list[str]
+    rows: list[tuple[Any, ...]]
+
+    @property
+    def last(self) -> Position:
+        """The position of the last row."""
+        return tuple(map(_text, self.rows[-1][: self._width]))
+
+    @property
+    def positions(self) -> int:
+        """The number of positions: a page has one, however many links it has."""
+        return len({row[: self._width] for row in self.rows})
+
+    @property
+    def _width(self) -> int:
+        return sum(name.startswith("after_") for name in self.names)
+
+
+_BATCHES = {"pages": _sql["pages"], "fetches": _sql["fetches"], "links": _sql["links"], "items": _sql["items"]}
+_FIRST: Mapping[str, Position] = {
+    "pages": ("0", ""),
+    "fetches": ("-infinity", "0"),
+    "links": ("-infinity", "0"),
+    "items": ("0", "", "", "-1"),
+}
+
+
+def first(kind: str) -> Position:
+    """The position in front of all rows."""
+    return _FIRST[kind]
+
+
+def batch(
+    tx: Connection, kind: str, *, crawl_id: int, after: Position, n: int, where: Mapping[str, Any]
+) -> ExportBatch:
+    """The next n rows.   where: a value for each filter of the kind's query, None: any; and for each flag of it"""
+    values = {"crawl_id": crawl_id, "n": n, **where}
+    values |= {f"after_{place}": value for place, value in enumerate(after, 1)}
+    return ExportBatch(*db.tuples(tx, _BATCHES[kind], values))
+
+
+def latest_captures(
+    tx: Connection, *, crawl_id: int, pages: Sequence[tuple[int, bytes]]
+) -> dict[tuple[int, bytes], Capture]:
+    """The latest capture of each page, by (host id, key): of the rendered document, where one stands.
+
+    Pages that are not in the archive are missing.
+    """
+    rows = db.rows_param([{"host_id": host_id, "key": key} for host_id, key in pages])
+    found = db.run(tx, _sql["latest_captures"], {"crawl_id": crawl_id, "rows": rows}).of(Capture)
+    return {(capture.host_id, capture.key): capture for capture in found}
+
+
+def fits(tx: Connection, pattern: str) -> None:
+    """Try a regular expression. Raises Unwritable with Postgres' objection."""
+    tx.execute(_sql["fits"], {"pattern": pattern})
+
+
+def _text(value: object) -> str:
+    match value:
+        case bytes():
+            return value.hex()
+        case datetime():
+            return value.isoformat()
+        case _:
+            return str(value)
+
+
+# From a batch as it was read, the values of columns that are not in the database, by column.
+Furnish = Callable[[ExportBatch], Mapping[str, Sequence[Any]]]
+
+
+@dataclass(slots=True, kw_only=True)
+class ExportRows:
+    """The rows of an export from `after` on.
+
+    where    values for the filters, and the flags, of the kind's query
+    furnish  makes the columns that are read elsewhere, or None
+    is_wanted  whether a row, by name, is handed out; before anything is furnished
+    after    the position of the last row that was handed out
+    rows     how many were handed out
+    is_done  there is none left
+    """
+
+    engine: Engine
+    kind: ExportKind
+    crawl_id: int
+    columns: tuple[ExportColumn, ...]
+    where: Mapping[str, Any]
+    after: Position
+    furnish: Furnish | None = None
+    is_wanted: Callable[[Mapping[str, Any]], bool] | None = None
+    rows: int = 0
+    is_done: bool = False
+
+    def batches(self, most: int | None = None) -> Iterator[list[Row]]:
+        """Batches of rows until none is left, or `most` were handed out (of links: and the rest of a batch)."""
+        left = most
+        at_once = min(_HEAVY.get(column.name, MOST_ROWS) for column in self.columns)
+        if self.kind is ExportKind.LINKS:
+            at_once = MOST_PAGES
+        elif self.kind is ExportKind.ITEMS:
+            at_once = MOST_TEXTS
+        while not self.is_done and (left is None or left > 0):
+            n = at_once if left is None else min(at_once, left)
+            with db.transaction(self.engine) as tx:
+                found = self._read(tx, n)
+            self.is_done = found.positions < n
+            if found.rows:
+                self.after = found.last
+                chosen = self._chosen(found)
+                self.rows += len(chosen)
+                left = None if left is None else left - len(chosen)
+                if chosen:
+                    yield chosen
+
+    def has_more(self) -> bool:
+        """Whether a row may be left."""
+        if not self.is_done:
+            with db.transaction(self.engine) as tx:
+                found = self._read(tx, 1)
+            self.is_done = not found.rows
+        return not self.is_done
+
+    def _read(self, tx: Connection, n: int) -> ExportBatch:
+        where = {name: value for name, value in self.where.items() if name != TYPE}
+        return batch(tx, self.kind, crawl_id=self.crawl_id, after=self.after, n=n, where=where)
+
+    def _chosen(self, found: ExportBatch) -> list[Row]:
+        """The rows with the chosen columns alone, in their order."""
+        if self.kind is ExportKind.LINKS:
+            place = found.names.index(_LINK)
+            found = found._replace(rows=[row for row in found.rows if row[place] is not None])
+        if types := self.where.get(TYPE):
+            place = found.names.index("content_type")
+            found = found._replace(rows=[row for row in found.rows if _is_of(types, row[place])])
+        if self.is_wanted is not None:
+            found = found._replace(
+                rows=[row for row in found.rows if self.is_wanted(dict(zip(found.names, row, strict=True)))]
+            )
+        more = self.furnish(found) if self.furnish is not None else {}
+        places = {name: place for place, name in enumerate(found.names)}
+        values = [
+            more[column.name] if column.name in more else [_value(row, places, column.name) for row in found.rows]
+            for column in self.columns
+        ]
+        return list(zip(*values, strict=True))
+
+
+def _value(row: Sequence[Any], places: Mapping[str, int], name: str) -> Any:
+    """The value of a column of the database; `plugin.column` is one that a plugin read of the document."""
+    if name in places:
+        return row[places[name]]
+    plugin, _, column = name.partition(".")
+    return value_of(row[places["data"]], plugin, column)
+
+
+def _is_of(types: Sequence[str], field: str | None) -> bool:
+    """Whether a page is of one of these types. XHTML is HTML, too."""
+    essence = media_type.of_page(field)
+    return essence in types or (media_type.HTML in types and media_type.is_html(essence))

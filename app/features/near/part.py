@@ -1,0 +1,26 @@
+"""Queues pages whose text is new to be compared with the others of their crawl, by the hooks."""
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import Connection
+
+from app.crawl.page.read import KEPT_OUT, PAGES
+from app.crawl.state.part import SettleStep
+from app.crawl.state.settling import Settling
+from app.features.near import rows
+from app.plugins import answers
+
+
+def _queue(settling: Settling) -> None:
+    rows.queue(settling.tx, settling.brought[PAGES])
+    rows.queue_gone(settling.tx, settling.rows(KEPT_OUT))
+
+
+@answers
+def steps() -> Sequence[SettleStep]:
+    return [SettleStep(name="near", rank=112, write=_queue)]
+
+
+@answers
+def backlog(tx: Connection) -> Mapping[str, int]:
+    return {"near_duplicates": rows.backlog(tx)}

@@ -1,0 +1,1 @@
+"""Search: the pages of a crawl by their words, of crawls that ask for it (`--search`)."""

@@ -1,0 +1,194 @@
+"""Searches the pages of a crawl by their words: each page's words stemmed by its language, the newest matches
+ranked."""
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Engine
+
+from app.config import Settings
+from app.errors import InputError
+from app.features.search import rows, stemmers
+from app.features.search.janitor import index_pages
+from app.features.search.rows import MARKS, AskedWords, FoundRow
+from app.policy import words
+from app.policy.url import hostname
+from app.store import crawls, db, hosts
+from app.store.crawls import Crawl
+
+RANKED = 2_000  # matches, the newest: to rank one takes some 0.05 ms
+LIMIT_MOST = 1_000
+ASKED_MOST = 1_000  # characters
+INDEX_FIRST_S = 2.0
+TIMEOUT_S = 20.0
+WAITING_MOST = 1_000_000
+_WAIT_STEP_S = 2.0
+POLL_S = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A page that was found.
+
+    passage   part of its text around what was found; None: its text is not kept any more
+    marked    (start, end) of the words in the passage that were found, in characters
+    """
+
+    rank: float
+    url: str
+    title: str | None
+    language: str | None
+    fetched_at: datetime
+    changed_at: datetime
+    passage: str | None
+    marked: Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    """The answer to a search.
+
+    matches   pages that match, among those that were ranked; duplicates are left out
+    is_all    False: there are more matches; the newest `RANKED` of them were looked at
+    waiting   pages of the crawl that are not indexed yet, and so cannot be found; at most WAITING_MOST
+    is_queued False: pages of before `--search` are still to be queued; `waiting` is too low
+    hits      the best
+    """
+
+    crawl: str
+    words: str
+    matches: int
+    is_all: bool
+    waiting: int
+    is_queued: bool
+    hits: Sequence[Hit]
+
+
+def search_pages(
+    engine: Engine,
+    settings: Settings,
+    name: str,
+    asked: str,
+    *,
+    limit: int = 10,
+    host: str | None = None,
+    timeout_s: float = TIMEOUT_S,
+) -> SearchResult:
+    """The best pages of a crawl for these words. The latest pages are indexed first, for 2 s at most.
+
+    asked: words, as for a search engine: all of them; "in quotes": side by side; or; -without.
+    Raises InputError: no such crawl, no search, no host, or nothing to search for.
+    """
+    crawl = _searched(engine, settings, name)
+    _check(asked, limit)
+    index_pages(engine, crawl_id=crawl.id, within_s=INDEX_FIRST_S)
+    with db.transaction(engine) as tx:
+        host_id = _host_id(tx, host)
+        with rows.bounded(tx, timeout_s):
+            read = _read(tx, asked)
+            found = rows.find(tx, read, crawl_id=crawl.id, host_id=host_id, n=limit, most=RANKED)
+    with db.transaction(engine) as tx:
+        waiting = rows.waiting(tx, crawl_id=crawl.id, most=WAITING_MOST)
+        is_queued = all(each.crawl_id != crawl.id for each in rows.switched(tx))
+    return SearchResult(
+        crawl=name,
+        words=asked,
+        matches=found[0].ranked,
+        is_all=found[0].read < RANKED,
+        waiting=waiting,
+        is_queued=is_queued,
+        hits=[_hit(row) for row in found if row.url is not None],
+    )
+
+
+def index_all(engine: Engine, settings: Settings, name: str, report: Callable[[int], None]) -> int:
+    """Index all pages of a crawl. report: gets the pages indexed so far, every 2 s. Returns how many."""
+    crawl = _searched(engine, settings, name)
+    pages = 0
+    while True:
+        indexed = index_pages(engine, crawl_id=crawl.id, within_s=_WAIT_STEP_S)
+        pages += indexed.pages
+        if indexed.is_whole:
+            return pages
+        report(pages)
+        if not indexed.pages:  # beat indexes at this moment
+            time.sleep(POLL_S)
+
+
+def _searched(engine: Engine, settings: Settings, name: str) -> Crawl:
+    with db.transaction(engine) as tx:
+        crawl = crawls.named(tx, name)
+    if not crawl.search:
+        raise InputError(f"crawl {name}", f"its pages are not indexed; run: tiptoe crawl edit {name} --search")
+    if not settings.keep_text:
+        raise InputError("TIPTOE_KEEP_TEXT=false", "no text is kept, so none can be found; set it to true")
+    return crawl
+
+
+def _check(asked: str, limit: int) -> None:
+    if not asked.strip():
+        raise InputError("the words to search for", "are missing; write one or more, such as: polite crawler")
+    if len(asked) > ASKED_MOST:
+        raise InputError(f"{asked[:40]}…", f"is longer than {ASKED_MOST:,} characters; use fewer words")
+    if not 1 <= limit <= LIMIT_MOST:
+        raise InputError(f"--limit {limit}", f"is out of range; use 1 to {LIMIT_MOST:,}")
+
+
+def _host_id(tx: Connection, host: str | None) -> int | None:
+    if host is None:
+        return None
+    name = hostname(host)
+    found = hosts.ids(tx, [name]).get(name)
+    if found is None:
+        raise InputError(f"--host {host}", "no crawl knows this host; tiptoe host list shows them")
+    return found
+
+
+def _read(tx: Connection, asked: str) -> list[AskedWords]:
+    """Read a search by each configuration. Raises InputError where it names nothing."""
+    read = rows.asked(tx, asked, stemmers.configs(rows.configs(tx)))
+    if not read:
+        raise InputError(f"{asked!r}", "has no word to search for; letters and digits make words")
+    included = [each for each in read if each.includes]
+    if not included:
+        raise InputError(f"{asked!r}", "only excludes; add a word that pages must have")
+    return included
+
+
+def _hit(row: FoundRow) -> Hit:
+    assert row.url is not None
+    assert row.rank is not None
+    assert row.fetched_at is not None
+    assert row.changed_at is not None
+    passage, marked = _passage(row.passage, row.text or "") if row.passage is not None else (None, [])
+    return Hit(
+        rank=row.rank,
+        url=row.url,
+        title=row.title,
+        language=row.language,
+        fetched_at=row.fetched_at,
+        changed_at=row.changed_at,
+        passage=passage,
+        marked=marked,
+    )
+
+
+def _passage(marked: str, text: str) -> tuple[str, list[tuple[int, int]]]:
+    """The part of a text that a passage was made from, with its own signs; and where the words are that were found."""
+    start, stop = MARKS[0], MARKS[1]
+    spans: list[tuple[int, int]] = []
+    found: list[str] = []
+    for each in marked:
+        if each == start:
+            spans.append((len(found), len(found)))
+        elif each == stop and spans:
+            spans[-1] = (spans[-1][0], len(found))
+        elif each not in MARKS:
+            found.append(each)
+    indexed = "".join(found)
+    visible = text.translate(dict.fromkeys(map(ord, words.INVISIBLE + MARKS)))
+    at = words.plain(visible).find(indexed)
+    return re.sub(r"\s", " ", visible[at : at + len(indexed)] if at >= 0 else indexed), spans

@@ -1,0 +1,136 @@
+"""A visit's memory of differences between URLs: which are copies of fetched pages, and how often one is tried."""
+
+import pytest
+
+from app.features.focus.crawl_focus import CrawlFocus
+from app.policy.focus.patterns import Yield
+from app.policy.focus.score import score
+from tests.features.focus.test_focus import judging, learn, prose, url
+
+
+@pytest.mark.parametrize(
+    ("page", "copy"),
+    [
+        ("/r/tree/d/f{}.c", "/r/blame/d/f{}.c"),
+        ("/photo/{}", "/album/7/photo/{}"),
+        ("/x?id={}&cat=1", "/x?id={}&cat=2"),
+        ("/job/{}?src=list&rank=1", "/job/{}?src=similar&rank=2"),
+    ],
+)
+def test_ours_what_siblings_differ_in_is_learned(page: str, copy: str) -> None:
+    focus = judging()
+    for n in range(9):
+        learn(focus, page.format(n), prose(n))
+    for n in range(4):
+        learn(focus, copy.format(n), prose(n))
+    assert focus.copies(url(copy.format(5)))
+    assert not focus.copies(url(copy.format(77)))  # nobody fetched a sibling of it
+    assert not focus.copies(url(page.format(77)))
+    name = focus.copies(url(copy.format(5))) or ""
+    focus.refuse(name)
+    for n in range(4, 7):
+        learn(focus, copy.format(n), prose(f"other {n}"))
+    assert name in focus.turned
+    assert not focus.copies(url(copy.format(8)))
+
+
+def test_ours_siblings_that_say_something_are_no_copies() -> None:
+    focus = judging()
+    for n in range(9):
+        for language in ("en", "de"):
+            learn(focus, f"/{language}/x{n}", prose((language, n)))
+    assert not focus.copies(url("/de/x5"))
+
+
+def test_ours_a_word_that_brings_something_takes_no_row() -> None:
+    focus = judging()
+    for n in range(9):
+        for part in ("about", "prices", "reviews"):
+            learn(focus, f"/product/name-{'abcdefghi'[n]}/{part}", prose((part, n)))
+    assert [name for name in focus.yields if name.startswith("≈")] == []
+
+
+def test_ours_a_list_that_leads_to_news_is_no_copy_of_the_one_before() -> None:
+    focus = judging()
+    for n in range(9):
+        learn(focus, f"/list?page={n}", "All things")
+        learn(focus, f"/thing/{n}", prose(n), found_on=f"/list?page={n}")
+    assert not focus.copies(url("/list?page=10"))
+
+
+def test_ours_a_copy_is_not_credited_for_copies() -> None:
+    focus = judging()
+    for n in range(5):
+        learn(focus, f"/docs/x{n}", prose(n))
+    for n in range(5):
+        learn(focus, f"/mirror/docs/x{n}", prose(n))
+        learn(focus, f"/mirror/docs/y{n}", prose(f"other {n}"), found_on=f"/mirror/docs/x{n}")
+    assert focus.copies(url("/mirror/docs/x0"))
+    assert focus.copies(url("/mirror/docs/x0?highlight=word"))  # a view of a copy
+
+
+def named(focus: CrawlFocus, target: str) -> None:
+    """A page named it, and it was not fetched so far."""
+    focus.lane_of(score(focus.profile, url(target), depth=2), target)
+
+
+def test_ours_a_copy_waits_for_the_page_that_it_copies() -> None:
+    focus = judging()
+    for n in range(9):
+        learn(focus, f"/photo/{n}", prose(n))
+        learn(focus, f"/album/7/photo/{n}", prose(n))
+    assert focus.copies(url("/album/7/photo/77")) is None  # nobody named the page itself
+    named(focus, "/photo/77")
+    assert focus.copies(url("/album/7/photo/77")) == "≈/[album/#]/w/#"
+    for n in range(9, 19):
+        learn(focus, f"/photo/{n}", prose(0))  # it is not proven any more: both would be lost
+    assert focus.copies(url("/album/7/photo/77")) is None
+
+
+def test_ours_words_with_numbers_are_one_difference() -> None:
+    focus = judging()
+    for n in range(9):
+        learn(focus, f"/en/latest/x{n}", prose(n))
+        learn(focus, f"/en/v{n}b/x{n}", prose(n))
+    assert focus.copies(url("/en/v77b/x3")) == "≈/w/{v#b}/w#"
+
+
+def test_ours_a_word_of_one_url_alone_is_no_rule() -> None:
+    focus = judging()
+    learn(focus, "/sport", prose("sport"))
+    for n in range(9):
+        learn(focus, f"/sport/a-story-{'abcdefghi'[n]}", prose("sport"))
+    assert [name for name in focus.yields if name.startswith("≈")] == []
+
+
+def test_ours_without_a_budget_nothing_is_compared() -> None:
+    focus = judging()
+    focus.refuses = False
+    for n in range(9):
+        learn(focus, f"/photo/{n}", prose(n))
+        learn(focus, f"/album/7/photo/{n}", prose(n))
+    assert focus.copies(url("/album/7/photo/5")) is None
+    assert [name for name in focus.yields if name.startswith("≈")] == []
+
+
+def test_a_copy_of_a_page_is_fetched_after_all_more_seldom() -> None:
+    focus = judging()
+    for target in ("/x/{}", "/x/{}?print=1"):
+        for n in range(4):
+            learn(focus, target.format(n), prose(n))
+    learn(focus, "/x/5", prose(5))
+    focus.yields["?print"] = Yield(fetched=4, lately=3.4, refused=99)
+    assert [focus.retries("?print", url(f"/x/{n}?print=1")) for n in (5, 77, 78)] == [False, True, False]
+    focus.note(url("/x/77?print=1"), is_new=False, found_on=None)
+    assert focus.retries("?print", url("/x/78?print=1")), "the one before was fetched"
+
+
+def test_ours_a_parameter_has_the_same_trial_as_a_pattern() -> None:
+    """Not a page more, as a word of the path has, of which each URL may have its own."""
+    focus = judging()
+    for n in range(4):
+        learn(focus, f"/x/{n}", prose(n))
+    for n in range(3):
+        assert focus.copies(url("/x/3?print=1")) is None
+        learn(focus, f"/x/{n}?print=1", prose(n))
+    assert focus.copies(url("/x/3?print=1")) == "≈?print"

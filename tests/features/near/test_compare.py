@@ -1,0 +1,32 @@
+"""The texts that are read to say which page repeats which: no more than must be."""
+
+import pytest
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import ResourceClosedError
+
+from app.features.near.compare import Likes, judge
+from app.features.near.likeness import Reading
+from app.features.near.rows import Fingerprint, Note, OlderPage, Waiting
+from app.store.url_rows import Where
+
+TEXT = "Waiting between requests\nA crawler waits before it asks for a page again."
+PAGE = Waiting(1, 1, 1, b"a", "http://a.test/", None, None, None, TEXT, None, False)
+PRINT = Fingerprint(2, PAGE.where, 0)
+
+
+def notes_without_texts(engine: Engine, start: str) -> dict[Where, Note]:
+    """Judge the page beside an original that begins so, on a connection that is closed: nothing can be read."""
+    closed: Connection = engine.connect()
+    closed.close()
+    original = OlderPage(1, 2, b"b", "http://b.test/", None, start)
+    likes = Likes({PRINT.id: [(3, original.id)]}, {}, {original.id: original})
+    return judge(closed, [PAGE], {PAGE.where: PRINT}, likes, {PAGE.where: Reading(TEXT)}).notes
+
+
+def test_a_text_whose_beginning_names_something_else_is_not_read(engine: Engine) -> None:
+    assert notes_without_texts(engine, "Sleeping between requests\nA crawler") == {}
+
+
+def test_a_text_that_begins_alike_is_read(engine: Engine) -> None:
+    with pytest.raises(ResourceClosedError):
+        notes_without_texts(engine, "Waiting between requests\nA crawler")
