@@ -189,11 +189,18 @@ def _lay_out(blocks: Blocks, marked: str) -> None:
             glued = glued and tag in CELLS
         else:
             rest, glued = piece, False
-        while rest:
-            run, closes, rest = rest.partition(_CLOSE)
-            if run:
+        is_first = True
+        for run in rest.split(_CLOSE):
+            if is_first:
+                is_first = False
+            else:
+                glued = glued and tags[at] in CELLS
+                if at == in_pre:
+                    in_pre = 0
+                at = parents[at]
+            if run and not run.isspace():
                 linked = 0
-                if in_link or _LINK in run or _LINK_END in run:
+                if in_link or (not run.isascii() and (_LINK in run or _LINK_END in run)):
                     run, linked, in_link = _unlinked(run, in_link)
                 if text := _lines_of(run) if in_pre else " ".join(run.split()):
                     own = len(text) - linked
@@ -201,11 +208,6 @@ def _lay_out(blocks: Blocks, marked: str) -> None:
                         own = 0
                     lines.append((at, text, linked, own, glued))
                     glued = True
-            if closes:
-                glued = glued and tags[at] in CELLS
-                if at == in_pre:
-                    in_pre = 0
-                at = parents[at]
 
 
 def is_permalink(text: str) -> bool:

@@ -35,7 +35,6 @@ _PUBLISHED_TIME = re.compile(
 )
 _MODIFIED_TIME = re.compile(r"(?<![a-z])(?:datemodified|modified|updated|dt-updated)(?![a-z])")
 # A date for people: the first words of an element that is named so, else what follows the headline of an article.
-_MARKS = (b"ublished", b"byline")  # one of them stands in pages that say nothing of themselves and have a date
 _NAMED = (b"date", b"osted", b"ublish", b"byline", b"meta", b"timestamp")
 _LOOKED_AT_BYTES = 150_000  # of the body: the date stands near the headline
 _AN_ATTRIBUTE = re.compile(
@@ -174,7 +173,7 @@ def of_text(markup: bytes, language: str | None, *, is_rich: bool) -> Dated | No
     """When the page was published, by a date that a person reads: in an element named so, else behind the headline of
     an article.   is_rich: it says more of itself, by OpenGraph or JSON-LD
     """
-    if not is_rich and not any(mark in markup for mark in _MARKS):  # most pages of manuals
+    if not is_rich and b"ublished" not in markup and b"byline" not in markup:  # most pages of manuals
         return None
     begin = max(markup.find(b"<body"), 0)
     markup = markup[begin : begin + _LOOKED_AT_BYTES]
@@ -183,11 +182,11 @@ def of_text(markup: bytes, language: str | None, *, is_rich: bool) -> Dated | No
         if day := written_day(_text(markup[start : start + _NAMED_BYTES], most), language):
             return _on(day, "text")
     headline = markup.find(b"</h1>")
-    if headline < 0 or not any(mark in markup for mark in _OF_ARTICLE):
+    if headline < 0:
         return None
     behind = markup[headline + 5 : headline + _BEHIND_BYTES]
     day = written_day(_text(behind, _BEHIND_CHARS), language)
-    return _on(day, "text") if day else None
+    return _on(day, "text") if day and any(mark in markup for mark in _OF_ARTICLE) else None
 
 
 def named(markup: bytes) -> list[int]:

@@ -62,7 +62,7 @@ def read(
     root = tree.grow(markup)
     if root is None:
         return Page(charset=encoding)
-    hidden = text.hidden_roots(root, markup)
+    hidden = text.hidden_roots(root)
     survey = Survey(token=token.lower(), max_links=max_links, want_text=want_text, hidden=_within(hidden))
     survey.walk(root)
     is_cut = tree.is_cut(root)
@@ -94,7 +94,7 @@ def full_text(body: bytes, content_type: str | None) -> str:
     if essence == media_type.XHTML:
         markup = _without_prefixes(markup)
     root = tree.grow(markup)
-    return "" if root is None else text.main_text(root, text.hidden_roots(root, markup), whole=True)
+    return "" if root is None else text.main_text(root, text.hidden_roots(root), whole=True)
 
 
 def _plain(

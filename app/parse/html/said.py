@@ -135,17 +135,22 @@ def _headline(found: _Found, title: str | None) -> str | None:
     stated = next(
         (scalar(fold(thing["headline"])) for thing in found.things if isinstance(thing.get("headline"), str)), ""
     )
-    titles = set(map(str.casefold, _WORD.findall(f"{named} {stated} {title or ''}")))
-    best, most = "", 0.0
-    for heading in found.headings[:MOST_H1]:
-        text = "" if tree.is_drawn(heading) else fold("".join(heading.itertext())[:_VALUE_CHARS])
-        words = set(map(str.casefold, _WORD.findall(text)))
-        shared = len(words & titles) / len(words) if words else 0.0
-        if text and (shared > most or not best):
-            best, most = text, shared
+    texts = [
+        text
+        for heading in found.headings[:MOST_H1]
+        if not tree.is_drawn(heading) and (text := fold("".join(heading.itertext())[:_VALUE_CHARS]))
+    ]
+    best = texts[0] if texts else ""
+    if len(texts) > 1:
+        titles = _words(f"{named} {stated} {title or ''}")
+        best = max(texts, key=lambda text: len(_words(text) & titles) / (len(_words(text)) or 1))
     return (best or stated or _without_site(named or title or "", found.metas.get("og:site_name")))[
         :_VALUE_CHARS
     ] or None
+
+
+def _words(text: str) -> set[str]:
+    return set(map(str.casefold, _WORD.findall(text)))
 
 
 def _without_site(title: str, site: str | None) -> str:

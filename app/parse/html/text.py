@@ -12,7 +12,6 @@ from app.parse.html.tree import Element
 MAX_TEXT_CHARS = 200_000
 _STYLES, _HIDDENS = etree.XPath("descendant-or-self::*/@style"), etree.XPath("descendant-or-self::*/@hidden")
 _HIDING_STYLE = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
-_STYLE, _STYLE_NAMES = re.compile(rb"style\s*="), (b"display", b"visibility", b"&#")
 # Panels of tabs, and answers below their questions.
 _OPENED = re.compile(
     r"(?<![a-z])(?:tab-?pan(?:e|el)s?|tab-?contents?|accordion|collaps(?:e|ed|ible)|faqs?|answers?|expand(?:able|ed)?)"
@@ -29,26 +28,17 @@ def fold(text: str | None) -> str:
     return " ".join(text.split()) if text else ""
 
 
-def hidden_roots(root: Element, markup: bytes | None = None) -> list[Element]:
+def hidden_roots(root: Element) -> list[Element]:
     """Elements hidden by themselves: by display:none and visibility:hidden, then by `hidden`, each in document order.
 
     A script shows the document itself, and an application's root (`_shown_later`), so they hide nothing; nor does
     `hidden=until-found`, which the search of a browser opens.
-
-    markup: of the tree, in UTF-8. Most names none of it, and then its tree is not searched
     """
-    may_style, may_mark = _may_hide(markup) if markup is not None else (True, True)
-    styled = [style.getparent() for style in _STYLES(root) if _HIDING_STYLE.search(style)] if may_style else []
-    marked = [mark.getparent() for mark in _HIDDENS(root)] if may_mark else []
+    styled = [style.getparent() for style in _STYLES(root) if _HIDING_STYLE.search(style)]
+    marked = [mark.getparent() for mark in _HIDDENS(root)]
     found = [e for e in dict.fromkeys([*styled, *marked]) if _is_hidden(e)]
     shown = _shown_later(root) if found else ()
     return [e for e in found if e not in shown] if shown else found
-
-
-def _may_hide(markup: bytes) -> tuple[bool, bool]:
-    """Whether a style may hide elements, and whether the attribute may. A style's letters may be spelled `&#105;`."""
-    lower = markup.lower()
-    return any(name in lower for name in _STYLE_NAMES) and _STYLE.search(lower) is not None, b"hidden" in lower
 
 
 def _is_hidden(element: Element) -> bool:

@@ -42,8 +42,9 @@ _ENDS_FOREIGN = frozenset(
     nobr ol p pre ruby s small span strong strike sub sup table tt u ul var foreignobject desc""".split()  # noqa: SIM905  # a list literal takes a line per word
 )
 _LONG_TAG_BYTES = 2 * MAX_ATTRIBUTES
-# A quoted value with ">" in it, which would hide a long tag from the scan for ">".
-_QUOTED_GT = re.compile(rb"""=\s*+(?:"[^">]*+>|'[^'>]*+>)""")
+# The opening of a quoted value with ">" in it, which would hide a long tag from the scan for ">". It looks ahead as far
+# as the next such quote: linear, and no value hides the next.
+_QUOTED_GT = re.compile(rb"""=\s*+(?:"(?=[^"]*>)|'(?=[^']*>))""")
 _MOST_QUOTED = 16
 _OPENING = re.compile(rb"<[A-Za-z]")
 _SCRIPT = re.compile(rb"<script[\s>]", re.IGNORECASE)
@@ -136,8 +137,8 @@ def _after_script(markup: bytes, at: int, end: int) -> int:
 
 
 def _goes_on(markup: bytes, quoted: list[int]) -> bool:
-    """Whether a tag may hold too many attributes behind a value with ">" in it.   quoted: behind each such ">" """
-    closings = {markup.find(quote, at) for at in quoted for quote in (b'"', b"'")} - {-1}
+    """Whether a tag may hold too many attributes behind a value with ">" in it.   quoted: where such values begin"""
+    closings = {markup.find(markup[at - 1 : at], at) for at in quoted} - {-1}
     ends = [(closing, markup.find(b">", closing)) for closing in sorted(closings)]
     return any(_may_flood(markup[closing : end if end >= 0 else None]) for closing, end in ends)
 

@@ -34,6 +34,13 @@ def test_a_flood_behind_an_unbalanced_comment_is_refused() -> None:
     assert tree.grow(b'<!-- <a b=" -->' + attributes(9_000, 'a{}="x>"')) is None
 
 
+@pytest.mark.parametrize(("before", "form"), [(b'a="', "a{}='>'"), (b"a='", 'a{} = ">"')])
+def test_a_flood_behind_a_quote_in_the_text_is_refused(before: bytes, form: str) -> None:
+    """The quote of the text is closed nowhere, or behind all of the flood: no value in between may be hidden by it."""
+    for behind in (b"", before[-1:]):
+        assert tree.grow(b"<p>" + before + attributes(9_000, form) + behind) is None
+
+
 @pytest.mark.parametrize(
     "markup",
     [
