@@ -37,6 +37,7 @@ answers = pluggy.HookimplMarker(NAME)
 
 BUILT_IN: Final = (
     "app.features.archive.part",
+    "app.features.changes.part",
     "app.features.extract.part",
     "app.features.links.part",
     "app.features.render.part",

@@ -14,6 +14,7 @@ from app.admin import hosts as hosts_of
 from app.config import Settings
 from app.crawl.state.canon import make_canon
 from app.errors import InputError, Unwritable
+from app.features.changes import rows as changes
 from app.model import Url
 from app.policy.focus.parameters import Parameter, parameters
 from app.policy.url import Canon
@@ -178,8 +179,10 @@ def _apply(
 ) -> None:
     if not folds:
         return
-    pages.drop(tx, [(host_id, *place) for place in leaving])
+    dropped = pages.drop(tx, [(host_id, *place) for place in leaving])
     store.forget(tx, host_id=host_id, keys=leaving)
+    changes.dropped(tx, dropped)
     search.forget(tx, [(host_id, fold.crawl_id, fold.key) for fold in moving])
-    store.move(tx, host_id=host_id, folds=moving)
+    with changes.moving(tx, host_id=host_id, folds=moving):
+        store.move(tx, host_id=host_id, folds=moving)
     store.move_records(tx, host_id=host_id, folds=folds)

@@ -60,6 +60,8 @@ class Crawl:
     finished_at: datetime | None
     state_since: datetime
     admits_above: float | None
+    every_s: float | None = None
+    round_at: datetime | None = None
 
     @property
     def spec(self) -> CrawlSpec:

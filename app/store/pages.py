@@ -51,6 +51,24 @@ class CopiedPage(NamedTuple):
     key: bytes
 
 
+class KeptPage(NamedTuple):
+    """A page that was stored, and is new or says something else than before.   is_first: it is new"""
+
+    host_id: int
+    crawl_id: int
+    key: bytes
+    is_first: bool
+
+
+class DroppedPage(NamedTuple):
+    """A page that was there, and was deleted."""
+
+    host_id: int
+    crawl_id: int
+    key: bytes
+    url: str
+
+
 class Revision(TypedDict):
     """The changes that a 304 brings to a page. noarchive: its text is dropped."""
 
@@ -62,21 +80,33 @@ class Revision(TypedDict):
     noarchive: bool
 
 
-def keep(tx: Connection, rows: Sequence[PageRow]) -> None:
-    """Store pages. One whose text may not be kept loses the words that it was found by."""
-    if rows:
-        db.run(tx, _sql["keep"], {"rows": db.rows_param(rows)})
-        if changed := [(row["host_id"], row["crawl_id"], row["key"]) for row in rows if row.get("changed")]:
-            db.run(tx, _sql["changed"], {"rows": search.places(changed)})
-        without = [row for row in rows if row["main_text"] is None]
-        search.forget(tx, [(row["host_id"], row["crawl_id"], row["key"]) for row in without])
+def keep(tx: Connection, rows: Sequence[PageRow]) -> list[KeptPage]:
+    """Store pages. One whose text may not be kept loses the words that it was found by.
+
+    Returns those that are new, or say something else than before.
+    """
+    if not rows:
+        return []
+    kept = db.run(tx, _sql["keep"], {"rows": db.rows_param(rows)}).of(KeptPage)
+    if changed := [(row["host_id"], row["crawl_id"], row["key"]) for row in rows if row.get("changed")]:
+        db.run(tx, _sql["changed"], {"rows": search.places(changed)})
+        known = {(each.host_id, each.crawl_id, each.key) for each in kept}
+        kept += [KeptPage(*place, is_first=False) for place in changed if place not in known]
+    without = [row for row in rows if row["main_text"] is None]
+    search.forget(tx, [(row["host_id"], row["crawl_id"], row["key"]) for row in without])
+    return kept
 
 
-def drop(tx: Connection, pages: Collection[Where]) -> None:
-    """Delete pages that must not be kept, with their notes as duplicates; their fingerprints follow."""
-    if pages:
-        db.run(tx, _sql["drop"], {"rows": search.places(pages)})
-        forget_duplicates(tx, pages)
+def drop(tx: Connection, pages: Collection[Where]) -> list[DroppedPage]:
+    """Delete pages that must not be kept, with their notes as duplicates; their fingerprints follow.
+
+    Returns those that were there.
+    """
+    if not pages:
+        return []
+    dropped = db.run(tx, _sql["drop"], {"rows": search.places(pages)}).of(DroppedPage)
+    forget_duplicates(tx, pages)
+    return dropped
 
 
 def revise(tx: Connection, rows: Sequence[Revision]) -> None:

@@ -67,6 +67,7 @@ class Due(NamedTuple):
     keep_links: bool = False
     render: str = "never"
     reader: int | None = None
+    gone_at: datetime | None = None
 
 
 class Admission(TypedDict):

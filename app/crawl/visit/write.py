@@ -19,7 +19,7 @@ from app.policy.candidate import Candidate
 from app.policy.robots import Robots, RobotsVerdict, Work
 from app.policy.url import Canon
 from app.store import crawls, fetches, pages, patterns, robots, suppressions, urls
-from app.store.pages import Where
+from app.store.pages import KeptPage, Where
 
 REOPEN_PAGE = 1_000
 
@@ -85,9 +85,9 @@ def _patterns(settling: Settling) -> None:
         visit.picked.unfetched += queued[visit.host_id]
 
 
-def _keep(settling: Settling) -> None:
+def _keep(settling: Settling) -> list[KeptPage]:
     readings = [reading for visit in settling.visits for reading in visit.batch.found.readings]
-    pages.keep(settling.tx, [reading.page for reading in readings if reading.page is not None])
+    return pages.keep(settling.tx, [reading.page for reading in readings if reading.page is not None])
 
 
 def _robots(settling: Settling) -> None:
@@ -98,6 +98,7 @@ def _robots(settling: Settling) -> None:
 
 
 ENTERED = SettleStep(name="entered", rank=20, write=_enter)
+PAGES = SettleStep(name="pages", rank=110, write=_keep)  # it brings those that are new, or say something else
 _CORE: Sequence[SettleStep] = [
     read.KEPT_OUT,
     ENTERED,
@@ -108,7 +109,7 @@ _CORE: Sequence[SettleStep] = [
     SettleStep(name="fetches", rank=70, write=_log),
     SettleStep(name="tallies", rank=90, write=_count),
     SettleStep(name="patterns", rank=100, write=_patterns),
-    SettleStep(name="pages", rank=110, write=_keep),
+    PAGES,
     read.REVISIONS,
     SettleStep(name="robots", rank=140, write=_robots),
     sitemaps.CLAIMS,
