@@ -15,6 +15,7 @@ from app.admin.changes import ChangesWish, changes
 from app.crawl.state.setup import make_sender, make_worker
 from app.store import crawls as crawl_rows
 from app.store import db
+from tests.changes.rebuilt import final
 from tests.cli.conftest import Ran, Tiptoe
 from tests.crawl import loop
 from tests.crawl.archiving import Archiving
@@ -71,6 +72,7 @@ def crawled(database_url: str, engine: Engine, tmp_path_factory: pytest.TempPath
         crawls.go_round(engine, "docs", settings)
         loop.run(worker)
         archiving.close()
+        final(engine)
         yield Twice(site, between, home)
     sender.close()
 
