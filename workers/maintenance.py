@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import structlog
 
+from app import plugins
 from app.beat import find_near as near_duplicates
 from app.beat import finish as finish_crawls
 from app.beat import index_pages as index
@@ -22,6 +23,7 @@ from app.beat.near_memory import NearMemory
 from app.celery import app
 from app.config import current
 from app.errors import ServiceError
+from app.plugins import Janitor
 from workers import process
 
 _log = structlog.get_logger()
@@ -92,6 +94,18 @@ def find_near() -> None:
 def measure() -> None:
     """Write what each crawl's last minutes were like."""
     _quietly("measure", lambda: measure_crawls.measure(process.engine()))
+
+
+def _serve(janitor: Janitor) -> None:
+    """Make the task of a feature's janitor."""
+
+    @app.task(name=f"tiptoe.{janitor.name}", send_events=False)
+    def run() -> None:
+        _quietly(janitor.name, lambda: janitor.act(process.engine(), current()))
+
+
+for _janitor_of_feature in plugins.janitors():
+    _serve(_janitor_of_feature)
 
 
 def _quietly(what: str, act: Callable[[], object]) -> None:

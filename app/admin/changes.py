@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Engine
 
-from app.admin.captures import CAPTURES_MOST, like, reading, text_by
+from app.admin.captures import CAPTURES_MOST, reading, text_by
 from app.admin.crawls import find as find_crawl
 from app.config import Settings
 from app.errors import ArchiveMissing, InputError, SegmentElsewhere, TookTooLong
@@ -31,6 +31,7 @@ from app.runtime.reader_pool import Readers
 from app.store import captures, db, server
 from app.store.crawls import Crawl
 from app.store.deadline import within
+from app.store.page_list import like
 
 USUAL: Final = "7d"
 START: Final = "start"

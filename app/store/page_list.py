@@ -36,3 +36,9 @@ def listed(
     """The next n pages.   after: host id and key of the last one before.   url_like: pattern of LIKE"""
     where = {"crawl_id": crawl_id, "after_host": after[0], "after_key": after[1]}
     return db.run(tx, _sql["listed"], {**where, "url_like": url_like, "since": since, "n": n}).of(ListedPage)
+
+
+def like(pattern: str) -> str:
+    """A pattern with * as LIKE has it."""
+    escaped = pattern.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return escaped.replace("*", "%") if "*" in pattern else f"%{escaped}%"

@@ -8,10 +8,10 @@ from app.crawl.state.part import SettlePart, SettleStep
 from app.crawl.state.settling import Settling
 from app.crawl.state.visit import Visit
 from app.crawl.visit.write import PAGES
-from app.features.changes import rows
+from app.features.changes import deliver, janitor, rows
 from app.features.changes.rows import TurnedUrl
 from app.model import Outcome
-from app.plugins import answers
+from app.plugins import Janitor, answers
 from app.policy.lifecycle import UrlState
 
 
@@ -34,6 +34,14 @@ TURNED: SettlePart[TurnedUrl] = SettlePart(
 @answers
 def steps() -> Sequence[SettleStep]:
     return [TURNED, SettleStep(name="changes", rank=195, write=_write)]
+
+
+@answers
+def janitors() -> Sequence[Janitor]:
+    return [
+        Janitor(name="forget_changes", every_s=60.0, act=janitor.forget),
+        Janitor(name="webhooks", every_s=1.0, act=deliver.deliver),
+    ]
 
 
 @answers

@@ -164,8 +164,8 @@ def read(tx: Connection, *, crawl_id: int, after: Place, until: Place, filters: 
     ]
 
 
-def forget(engine: Engine, *, keep_days: int) -> int:
-    """Delete a lot of old events, but the last of each page that is there. Returns how many.
+def forget(engine: Engine, *, keep_days: int) -> tuple[int, int]:
+    """Delete a lot of old events, but the last of each page that is there. Returns how many were old, and are deleted.
 
     The next lot begins behind this one, and after the last at the start again.
     """
@@ -173,9 +173,9 @@ def forget(engine: Engine, *, keep_days: int) -> int:
         old = db.run(tx, _sql["old"], {"keep_days": keep_days, "n": FORGOTTEN_AT_ONCE}).all()
         if not old:
             db.run(tx, _sql["look_again"])
-            return 0
+            return 0, 0
         where = {"keep_days": keep_days, "xid": old[-1].xid, "id": old[-1].id}
-        return int(db.run(tx, _sql["forget"], where).scalar_one())
+        return len(old), int(db.run(tx, _sql["forget"], where).scalar_one())
 
 
 def drop_crawl(tx: Connection, crawl_id: int) -> int:
