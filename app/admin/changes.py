@@ -46,7 +46,7 @@ class ChangesWish:
 
     since     a moment, or a cursor, as a person writes them; None: from the start
     kinds     none: all;   pattern: of URLs, with *;   words: that the page has, all of them
-    passages  of changed pages what their text lost and gained
+    passages  of changed pages what their text lost and gained;   with_text: the texts of pages
     compared_s  that a page's passages may take; one that takes longer is listed without, and says so
     """
 
@@ -55,6 +55,7 @@ class ChangesWish:
     pattern: str | None = None
     words: str | None = None
     passages: bool = False
+    with_text: bool = False
     compared_s: float = COMPARED_S
 
 
@@ -65,6 +66,8 @@ class PageChange(NamedTuple):
     why_not   why the passages that were asked for are not known
     why       of a page that is gone or withdrawn
     cursor    behind it
+    text_sha256  of its text at that time; None: it is not there any more
+    text      of the page by now, where it is asked for
     """
 
     change: PageChangeKind
@@ -76,6 +79,8 @@ class PageChange(NamedTuple):
     why_not: str | None = None
     why: str | None = None
     cursor: str = ""
+    text_sha256: bytes | None = None
+    text: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -111,7 +116,15 @@ class Changes:
     def _ready(self, readers: Readers | None) -> Iterator[PageChange]:
         for event in self.feed.ready():
             change = PageChange(
-                event.kind, event.at, event.url, event.host, event.title, why=event.why, cursor=str(self.feed.at(event))
+                event.kind,
+                event.at,
+                event.url,
+                event.host,
+                event.title,
+                why=event.why,
+                cursor=str(self.feed.at(event)),
+                text_sha256=event.text_sha256,
+                text=event.text,
             )
             if self._comparing is not None and readers is not None and event.kind is PageChangeKind.CHANGED:
                 change = self._comparing.with_passages(readers, event, change)
@@ -147,6 +160,7 @@ def filters_of(wish: ChangesWish, since: datetime | None = None) -> Filters:
         kinds=[*wish.kinds] or None,
         url_like=like(wish.pattern) if wish.pattern else None,
         words=words,
+        with_text=wish.with_text,
     )
 
 

@@ -8,11 +8,12 @@ import typer
 
 from app.cli.database import open_database
 from app.cli.gather import gather
-from app.cli.out import answer, as_json_text, differing, heading, say, shown, table
+from app.cli.out import answer, as_json_text, differing, done, heading, say, shown, table
 from app.words import counted
 
 if TYPE_CHECKING:
     from app.admin.changes import Changes, ChangesWish, PageChange
+    from app.admin.changes_export import WrittenChanges
 
 SHOWN = 100  # of each kind
 
@@ -69,14 +70,31 @@ def changes(
     crawl: Annotated[str, typer.Argument(metavar="CRAWL", help="Name of the crawl.")],
     wish: "ChangesWish",
     follow: Annotated[bool, typer.Option("--follow", help="Wait for further changes, until Ctrl-C.")] = False,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|FOLDER",
+            help="Write them, with texts, into a .jsonl, .csv or .parquet; a folder gets what came since the last run.",
+        ),
+    ] = None,
+    form: Annotated[
+        str | None, typer.Option("--format", metavar="jsonl|csv|parquet", help="Of the files in a folder.")
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help='One JSON object a line, for scripts; the last is {"cursor": …}.')
     ] = False,
 ) -> None:
     """List the pages of a crawl that are new, changed, gone, withdrawn or returned. No request is sent."""
     from app.admin import changes as admin
+    from app.admin import changes_export
+    from app.errors import InputError
 
+    if to is not None and (follow or wish.passages):
+        raise InputError("--to", "writes what there is, without passages; leave out --follow and --passages")
     with open_database() as (settings, engine):
+        if to is not None:
+            _save(changes_export.write(engine, settings, crawl, wish, to=to, form=form), as_json=as_json)
+            return
         found = admin.changes(engine, settings, crawl, wish)
         if as_json:
             _write(found, passages=wish.passages, follow=follow)
@@ -84,6 +102,13 @@ def changes(
             _follow(found)
         else:
             _show(found)
+
+
+def _save(written: "WrittenChanges", *, as_json: bool) -> None:
+    into = "nothing new" if written.file is None else f"{counted(written.rows, 'change')} in {written.file}"
+    done(f"{into}, {written.place}", as_json=as_json, **written._asdict())
+    if not as_json:
+        say(f"go on from here with --since {written.cursor}")
 
 
 def _write(found: "Changes", *, passages: bool, follow: bool) -> None:

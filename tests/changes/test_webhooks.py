@@ -93,9 +93,8 @@ def test_another_library_accepts_the_signature(crawled: Worker, hook: Site) -> N
     made = add(crawled, hook.url("/hook"))
     run(crawled)
     (hit,) = hook.log
-    found = library.Webhook(made.secret).verify(
-        hit.content, {name.lower(): value for name, value in hit.headers.items()}
-    )
+    fields = {name.lower(): value for name, value in hit.headers.items()}
+    found = library.Webhook(made.secret).verify(hit.content, fields)
     assert len(found["events"]) == 5
     with pytest.raises(library.WebhookVerificationError):
         library.Webhook(signing.make_secret()).verify(hit.content, fields)

@@ -184,3 +184,87 @@ def test_a_script_gets_them_too(twice: Twice) -> None:
     found = [(str(each.change), each.url) for each in face.changes("docs", since=twice.between)]
     url = twice.site.url
     assert sorted(found) == [("changed", url("/a")), ("gone", url("/b")), ("new", url("/new"))]
+
+
+def test_a_cursor_goes_on_where_it_was_given(tiptoe: Tiptoe, twice: Twice) -> None:
+    """Read in three parts, each from the cursor of the last line before, it is what is read at once."""
+    whole = [json.loads(line) for line in tiptoe("changes", "docs", "--from", "start", "--json").out.splitlines()]
+    middle, last = whole[3]["cursor"], whole[-1]["cursor"]
+    rest = [json.loads(line) for line in tiptoe("changes", "docs", "--since", middle, "--json").out.splitlines()]
+    assert rest == whole[4:]
+    assert tiptoe("changes", "docs", "--since", last, "--json").json == {"cursor": last}
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        (["--kind", "gone", "--kind", "changed"], [("changed", "/a"), ("gone", "/b")]),
+        (["--url", "*/new"], [("new", "/new")]),
+        (["--words", "tuesdays OPEN"], [("changed", "/a"), ("new", "/a")]),
+        (["--words", "tuesdays nonsense"], []),
+    ],
+)
+def test_filters(tiptoe: Tiptoe, twice: Twice, options: list[str], wanted: list[tuple[str, str]]) -> None:
+    ran = tiptoe("changes", "docs", *options, "--json")
+    assert changes_of(ran) == [(kind, twice.site.url(path)) for kind, path in wanted]
+
+
+@pytest.mark.parametrize(
+    ("args", "why"),
+    [
+        (["--since", "tc1nonsense"], "is no cursor"),
+        (["--from", "yesterday"], "write start"),
+        (["--from", "start", "--since", "7d"], "give one of the two"),
+        (["--kind", "moved"], "there are new, changed, gone, withdrawn, returned"),
+        (["--words", " "], "give 1 to 16"),
+        (["--to", "x.jsonl", "--follow"], "leave out --follow"),
+        (["--to", "x", "--format", "markdown"], "is for pages"),
+    ],
+)
+def test_what_cannot_be_asked_for(tiptoe: Tiptoe, twice: Twice, args: list[str], why: str) -> None:
+    ran = tiptoe("changes", "docs", *args)
+    assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1)
+    assert why in ran.err
+
+
+def test_a_folder_gets_increments(tiptoe: Tiptoe, twice: Twice, tmp_path: Path, engine: Engine) -> None:
+    """With texts; a page that is gone is a tombstone. What is there already is not written again."""
+    to = tmp_path / "changes"
+    ran = tiptoe("changes", "docs", "--from", "start", "--to", str(to), "--json")
+    first = [json.loads(line) for line in (to / "changes-00001.jsonl").read_text().splitlines()]
+    assert (ran.json["rows"], ran.json["cursor"]) == (
+        len(first),
+        json.loads((to / "changes.json").read_text())["cursor"],
+    )
+    gone, new = (next(row for row in first if row["change"] == kind) for kind in ("gone", "new"))
+    assert (gone["text"], gone["text_sha256"]) == (None, None)
+    assert KEPT in new["text"]
+    assert tiptoe("changes", "docs", "--to", str(to), "--json").json["file"] is None
+    assert sorted(path.name for path in to.iterdir()) == ["changes-00001.jsonl", "changes.json"]
+    assert "holds the changes of docs" in tiptoe("changes", "other", "--to", str(to)).err
+
+
+def test_another_library_reads_parquet(tiptoe: Tiptoe, twice: Twice, tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    to = tmp_path / "changes.parquet"
+    assert tiptoe("changes", "docs", "--from", "start", "--to", str(to)).code == 0
+    found = duckdb.sql(f"SELECT change, count(*), count(text) FROM '{to}' GROUP BY change ORDER BY change").fetchall()
+    assert found == [("changed", 1, 1), ("gone", 1, 0), ("new", 5, 5)]
+
+
+def test_following_shows_what_comes(twice: Twice, engine: Engine, database_url: str) -> None:
+    found = changes(engine, loop.make_settings(database_url), "docs", ChangesWish(since=None))
+    looks = []
+
+    class Enough(Exception):
+        """It has looked often enough."""
+
+    def wait(seconds: float) -> None:
+        looks.append(seconds)
+        if len(looks) == 3:
+            raise Enough
+
+    seen = []
+    with pytest.raises(Enough):
+        seen += [each.url for each in found.followed(wait)]
+    assert len(looks) == 3

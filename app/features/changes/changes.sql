@@ -55,7 +55,7 @@ LEFT JOIN LATERAL (
 -- read: the next n events of a crawl after a place, up to another
 -- Titles are of pages that are there by now: of one that is withdrawn nothing is left.
 SELECT e.xid, e.id, e.kind, e.at, e.host_id, e.key, e.url, h.name AS host, e.text_sha256, e.why,
-       p.title, (CAST(:words AS text[]) IS NULL OR e.kind = 'withdrawn'
+       p.title, CASE WHEN :with_text AND e.kind <> 'gone' THEN p.main_text END AS text, (CAST(:words AS text[]) IS NULL OR e.kind = 'withdrawn'
         OR NOT EXISTS (SELECT FROM unnest(CAST(:words AS text[])) AS w (word)
                        WHERE strpos(lower(concat_ws(' ', p.title, p.main_text)), w.word) = 0)) AS is_wanted
 FROM (

@@ -9,7 +9,7 @@ from app.features.changes.cursor import START, Cursor, Place, check
 from app.features.changes.rows import NO_FILTERS, Event, Filters
 from app.store import db
 
-AT_ONCE = 1_000
+AT_ONCE, TEXTS_AT_ONCE = 1_000, 100
 
 
 class Feed:
@@ -37,8 +37,9 @@ class Feed:
         """The cursor behind an event."""
         return Cursor(self._lineage, event.place)
 
-    def ready(self, n: int = AT_ONCE) -> Iterator[Event]:
+    def ready(self, n: int | None = None) -> Iterator[Event]:
         """The events that are final by now and were not handed out. Raises InputError where some were deleted."""
+        n = n or (TEXTS_AT_ONCE if self._filters.with_text else AT_ONCE)
         until = self._horizon(self._place)
         while True:
             with db.transaction(self._engine) as tx:

@@ -64,6 +64,7 @@ class Event(NamedTuple):
     """An event of a page.
 
     text_sha256  of its main text; None: it is not there any more
+    title, text  of the page as it is by now; text: where it is asked for
     is_wanted    its page has the words that were asked for
     """
 
@@ -77,16 +78,22 @@ class Event(NamedTuple):
     text_sha256: bytes | None
     why: str | None
     title: str | None
+    text: str | None
     is_wanted: bool
 
 
 class Filters(NamedTuple):
-    """Filters of events.   url_like: pattern of LIKE;   words: in lower case, all of them, of the title and the text"""
+    """Filters of events.
+
+    url_like  pattern of LIKE;   words: in lower case, all of them, of the title and the text
+    with_text  events bring the texts of their pages
+    """
 
     since: datetime | None = None
     kinds: Sequence[str] | None = None
     url_like: str | None = None
     words: Sequence[str] | None = None
+    with_text: bool = False
 
 
 NO_FILTERS = Filters()
@@ -157,6 +164,7 @@ def read(tx: Connection, *, crawl_id: int, after: Place, until: Place, filters: 
         "kinds": None if filters.kinds is None else list(filters.kinds),
         "url_like": filters.url_like,
         "words": None if filters.words is None else list(filters.words),
+        "with_text": filters.with_text,
         "n": n,
     }
     return [
