@@ -19,6 +19,8 @@ from app.config import Settings
 from app.errors import ArchiveMissing, InputError, SegmentElsewhere, TookTooLong
 from app.features.archive.read import Archive
 from app.features.changes import cursor as cursors
+from app.features.changes import rows
+from app.features.changes.cursor import Cursor
 from app.features.changes.feed import Feed
 from app.features.changes.rows import Event, Filters
 from app.features.changes.rows import PageChangeKind as PageChangeKind
@@ -115,17 +117,7 @@ class Changes:
 
     def _ready(self, readers: Readers | None) -> Iterator[PageChange]:
         for event in self.feed.ready():
-            change = PageChange(
-                event.kind,
-                event.at,
-                event.url,
-                event.host,
-                event.title,
-                why=event.why,
-                cursor=str(self.feed.at(event)),
-                text_sha256=event.text_sha256,
-                text=event.text,
-            )
+            change = _change(event, self.feed.at(event))
             if self._comparing is not None and readers is not None and event.kind is PageChangeKind.CHANGED:
                 change = self._comparing.with_passages(readers, event, change)
             yield change
@@ -145,6 +137,31 @@ def changes(engine: Engine, settings: Settings, name: str, wish: ChangesWish | N
     feed = Feed(engine, crawl.id, after=after, filters=filters_of(wish, begins))
     comparing = _PassageReader(engine, settings, crawl, wish.compared_s) if wish.passages else None
     return Changes(crawl=crawl.name, since=begins, feed=feed, _comparing=comparing)
+
+
+def latest(engine: Engine, name: str, wish: ChangesWish, *, n: int) -> tuple[list[PageChange], str]:
+    """The last n changes of a crawl, the newest first, and the cursor behind them.   wish: its kinds and its pattern
+
+    Raises InputError.
+    """
+    crawl, filters, now = find_crawl(engine, name), filters_of(wish), rows.horizon(engine)
+    with db.transaction(engine) as tx:
+        found = rows.latest(tx, crawl_id=crawl.id, until=now.newest, filters=filters, n=n)
+    return [_change(event, Cursor(now.lineage, event.place)) for event in found], str(Cursor(now.lineage, now.newest))
+
+
+def _change(event: Event, cursor: Cursor) -> PageChange:
+    return PageChange(
+        event.kind,
+        event.at,
+        event.url,
+        event.host,
+        event.title,
+        why=event.why,
+        cursor=str(cursor),
+        text_sha256=event.text_sha256,
+        text=event.text,
+    )
 
 
 def filters_of(wish: ChangesWish, since: datetime | None = None) -> Filters:

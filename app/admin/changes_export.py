@@ -48,7 +48,7 @@ class WrittenChanges(NamedTuple):
 def write(
     engine: Engine, settings: Settings, name: str, wish: ChangesWish, *, to: str, form: str | None
 ) -> WrittenChanges:
-    """Write changes: into a folder the next part, from where the last one ended; else as `wish` says. Raises InputError."""
+    """Write changes as `wish` says; into a folder the next part, from where the last one ended. Raises InputError."""
     chosen = formats.format_of(form, to)
     if chosen is ExportFormat.MARKDOWN:
         raise InputError(f"--format {chosen}", "is for pages; write changes as jsonl, csv or parquet")

@@ -73,6 +73,21 @@ JOIN hosts AS h ON h.id = e.host_id
 LEFT JOIN pages AS p ON p.host_id = e.host_id AND p.crawl_id = :crawl_id AND p.key = e.key AND e.kind <> 'withdrawn'
 ORDER BY e.xid, e.id
 
+-- latest: the last n events of a crawl that are final, the newest first
+SELECT e.xid, e.id, e.kind, e.at, e.host_id, e.key, e.url, h.name AS host, e.text_sha256, e.why, p.title,
+       CAST(NULL AS text) AS text, true AS is_wanted
+FROM (
+    SELECT * FROM changes AS c
+    WHERE c.crawl_id = :crawl_id AND (c.xid, c.id) <= (CAST(:until_xid AS bigint), CAST(:until_id AS bigint))
+      AND (CAST(:kinds AS text[]) IS NULL OR c.kind = ANY(CAST(:kinds AS text[])))
+      AND (CAST(:url_like AS text) IS NULL OR c.url LIKE CAST(:url_like AS text))
+    ORDER BY c.xid DESC, c.id DESC
+    LIMIT :n
+) AS e
+JOIN hosts AS h ON h.id = e.host_id
+LEFT JOIN pages AS p ON p.host_id = e.host_id AND p.crawl_id = :crawl_id AND p.key = e.key AND e.kind <> 'withdrawn'
+ORDER BY e.xid DESC, e.id DESC
+
 -- begin: remember the first database
 INSERT INTO changes_kept (lineage) VALUES (tiptoe_lineage()) ON CONFLICT DO NOTHING
 

@@ -4,11 +4,11 @@ The order is of transaction ids, then of the rows' own. A row is final when no t
 own, is open: until then readers wait. A page's settles follow each other, since each holds its host: so do its events.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 from sqlalchemy import Connection, Engine
 
@@ -167,9 +167,24 @@ def read(tx: Connection, *, crawl_id: int, after: Place, until: Place, filters: 
         "with_text": filters.with_text,
         "n": n,
     }
-    return [
-        Event(Place(row.xid, row.id), PageChangeKind(row.kind), *row[3:]) for row in db.run(tx, _sql["read"], where)
-    ]
+    return _events(db.run(tx, _sql["read"], where))
+
+
+def latest(tx: Connection, *, crawl_id: int, until: Place, filters: Filters, n: int) -> list[Event]:
+    """The last n events of a crawl, the newest first.   until: of a horizon. It looks for no words."""
+    where = {
+        "crawl_id": crawl_id,
+        "until_xid": until.xid,
+        "until_id": until.id,
+        "kinds": None if filters.kinds is None else list(filters.kinds),
+        "url_like": filters.url_like,
+        "n": n,
+    }
+    return _events(db.run(tx, _sql["latest"], where))
+
+
+def _events(found: Iterable[Any]) -> list[Event]:
+    return [Event(Place(row.xid, row.id), PageChangeKind(row.kind), *row[3:]) for row in found]
 
 
 def forget(engine: Engine, *, keep_days: int) -> tuple[int, int]:
