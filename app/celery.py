@@ -187,6 +187,7 @@ def _schedule(settings: Settings) -> dict[str, dict[str, Any]]:
         "finish": 1.0,
         "ring_extract": 1.0,
         "index": 2.0,
+        "rounds": 10.0,
         "reread": 5.0,
         "sweep": 10.0,
         "retain": 60.0,

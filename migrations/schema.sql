@@ -227,7 +227,7 @@ CREATE TABLE crawls (
     ended_detail text,
     near_duplicates boolean DEFAULT true NOT NULL,
     render text DEFAULT 'auto'::text NOT NULL,
-    every_s double precision,
+    every_s double precision DEFAULT 0 NOT NULL,
     round_at timestamp with time zone,
     CONSTRAINT crawls_pkey PRIMARY KEY (id),
     CONSTRAINT crawls_name_key UNIQUE (name),
@@ -265,7 +265,7 @@ COMMENT ON COLUMN crawls.recrawl_price_s IS 'page-seconds of freshness that a re
 COMMENT ON COLUMN crawls.ended_detail IS 'more of ended_because, for a person';
 COMMENT ON COLUMN crawls.near_duplicates IS 'pages are compared with each other, to find those that say nearly the same';
 COMMENT ON COLUMN crawls.render IS 'pages that a browser opens: auto (those that are empty without JavaScript), never, always';
-COMMENT ON COLUMN crawls.every_s IS 'between two rounds; NULL: by hand';
+COMMENT ON COLUMN crawls.every_s IS 'from the beginning of a round to the next; 0: by hand';
 COMMENT ON COLUMN crawls.round_at IS 'when the next round begins by itself';
 
 CREATE TABLE domains (

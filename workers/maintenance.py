@@ -9,6 +9,7 @@ from functools import lru_cache
 import structlog
 
 from app import plugins
+from app.admin import rounds
 from app.beat import find_near as near_duplicates
 from app.beat import finish as finish_crawls
 from app.beat import index_pages as index
@@ -69,6 +70,12 @@ def reprice() -> None:
 def retain() -> None:
     """Make partitions of the logs ahead, and drop old ones."""
     _quietly("retain", lambda: retain_logs.retain(process.engine(), current()))
+
+
+@app.task(name="tiptoe.rounds", send_events=False)
+def begin_rounds() -> None:
+    """Begin rounds of crawls that have one every so often."""
+    _quietly("rounds", lambda: rounds.begin(process.engine(), current()))
 
 
 @app.task(name="tiptoe.index", send_events=False)

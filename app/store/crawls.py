@@ -60,7 +60,7 @@ class Crawl:
     finished_at: datetime | None
     state_since: datetime
     admits_above: float | None
-    every_s: float | None = None
+    every_s: float = 0.0
     round_at: datetime | None = None
 
     @property
@@ -119,6 +119,25 @@ def create(tx: Connection, *, name: str, spec: CrawlSpec) -> int | None:
 def by_name(tx: Connection, name: str) -> Crawl | None:
     row = tx.execute(_sql["by_name"], {"name": name}).one_or_none()
     return _crawl(row) if row else None
+
+
+class DueRound(NamedTuple):
+    """A round that is due, of a crawl that has one every so often."""
+
+    id: int
+    name: str
+    due_at: datetime
+
+
+def lend_round(tx: Connection, *, lease_s: float) -> DueRound | None:
+    """Lend a finished crawl whose next round is due; None: none is, or others begin it."""
+    found = db.run(tx, _sql["lend_round"], {"lease_s": lease_s}).of(DueRound)
+    return found[0] if found else None
+
+
+def begun(tx: Connection, due: DueRound) -> None:
+    """Set the time of the round after one that has begun."""
+    db.run(tx, _sql["begun"], {"crawl_id": due.id, "due_at": due.due_at})
 
 
 def by_id(tx: Connection, crawl_id: int) -> Crawl:

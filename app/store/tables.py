@@ -103,7 +103,13 @@ crawls = Table(
     Column("max_bytes", BigInteger),
     Column("max_depth", Integer),
     Column("max_seconds", Double, comment="since active_since"),
-    Column("every_s", Double, comment="between two rounds; NULL: by hand"),
+    Column(
+        "every_s",
+        Double,
+        nullable=False,
+        server_default=text("0"),
+        comment="from the beginning of a round to the next; 0: by hand",
+    ),
     Column("round_at", Time, comment="when the next round begins by itself"),
     Column(
         "keep_fresh",

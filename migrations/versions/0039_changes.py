@@ -113,7 +113,14 @@ def upgrade() -> None:
     )
     op.create_index("webhooks_due", "webhooks", ["next_try_at"])
     op.add_column(
-        "crawls", sa.Column("every_s", sa.Double(), nullable=True, comment="between two rounds; NULL: by hand")
+        "crawls",
+        sa.Column(
+            "every_s",
+            sa.Double(),
+            server_default=sa.text("0"),
+            nullable=False,
+            comment="from the beginning of a round to the next; 0: by hand",
+        ),
     )
     op.add_column("crawls", sa.Column("round_at", TIME, nullable=True, comment="when the next round begins by itself"))
 
