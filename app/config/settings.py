@@ -219,11 +219,6 @@ class Settings(Constants, FromEnvironment):
         ge=0,
         description="Days that requests, visits and refused links are kept in the logs; the audit judges by what is kept. 0: for ever.",
     )
-    changes_keep_days: int = Field(
-        90,
-        ge=1,
-        description="Days that changes of pages are kept, and cursors hold; of each page that is there the last one stays.",
-    )
     # The frontier: for crawls that find more than fits
     frontier_max_per_host: int | None = Field(
         100_000,

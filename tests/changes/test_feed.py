@@ -12,7 +12,7 @@ from app.crawl.state.worker import Worker
 from app.errors import InputError
 from app.features.changes import cursor as cursors
 from app.features.changes import rows
-from app.features.changes.cursor import Cursor, Place
+from app.features.changes.cursor import Cursor, EventPlace
 from app.features.changes.feed import Feed
 from app.store import db
 from tests.changes.rebuilt import final, rebuilt, stored
@@ -145,7 +145,7 @@ def test_many_writers_that_commit_in_any_order(engine: Engine) -> None:
         seen += [bytes(event.key) for event in feed.ready(n=3)]
         other = Feed(engine, crawl_id, after=cursor)
         resumed += [bytes(event.key) for event in other.ready()]
-        cursor = cursors.parse(str(other.cursor)) if other.cursor.place != Place(0, 0) else None
+        cursor = cursors.parse(str(other.cursor)) if other.cursor.place != EventPlace(0, 0) else None
     for made, _ in open_:
         made.close()
     final(engine)
@@ -174,8 +174,8 @@ def cursor_of(engine: Engine, crawl_id: int) -> Cursor:
     [
         (lambda c: c._replace(lineage="7" + c.lineage), "is another one"),
         (lambda c: c._replace(lineage=c.lineage.replace("/0", "/F", 1)), "another server took over"),
-        (lambda c: c._replace(place=Place(c.place.xid + 1_000_000, 1)), "is ahead of this database"),
-        (lambda c: c._replace(place=Place(c.place.xid, c.place.id + 1)), "is ahead of this database"),
+        (lambda c: c._replace(place=EventPlace(c.place.xid + 1_000_000, 1)), "is ahead of this database"),
+        (lambda c: c._replace(place=EventPlace(c.place.xid, c.place.id + 1)), "is ahead of this database"),
     ],
 )
 def test_a_cursor_that_cannot_be_continued(engine: Engine, change: Callable[[Cursor], Cursor], why: str) -> None:

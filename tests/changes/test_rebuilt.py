@@ -17,7 +17,7 @@ from app.beat.finish import finish
 from app.beat.sweep import sweep
 from app.crawl.state.worker import Worker
 from app.features.changes import cursor as cursors
-from app.features.changes.cursor import Place
+from app.features.changes.cursor import EventPlace
 from app.features.changes.feed import Feed
 from app.features.changes.rows import Event
 from tests.changes import writer
@@ -76,7 +76,7 @@ class Reader:
         self._engine, self._crawl_id, self._dice = engine, crawl_id, dice
         self.cursor: str | None = None
         self.pages: Pages = {}
-        self.seen: list[Place] = []
+        self.seen: list[EventPlace] = []
         self._last: dict[str, int] = {}
 
     def read(self, *, whole: bool = False) -> None:
@@ -88,7 +88,7 @@ class Reader:
             self.cursor = str(feed.at(event))
             if not whole and self._dice.random() < 0.05:
                 return
-        if feed.cursor.place != Place(0, 0):
+        if feed.cursor.place != EventPlace(0, 0):
             self.cursor = str(feed.cursor)
 
     def _take(self, event: Event) -> None:
@@ -170,7 +170,7 @@ def test_the_events_rebuild_the_pages_at_any_moment(worker: Worker, web: Web, da
     final(engine)
     reader.read(whole=True)
     with engine.connect() as tx:
-        written = [Place(xid, id_) for xid, id_, *_ in tx.execute(text(EVENTS), {"crawl_id": crawl.id})]
+        written = [EventPlace(xid, id_) for xid, id_, *_ in tx.execute(text(EVENTS), {"crawl_id": crawl.id})]
     assert reader.seen == written, "each once, in their order"
     assert len(written) > SITES * PAGES, "something happened"
     assert reader.pages == stored(engine, crawl.id)

@@ -1,7 +1,8 @@
 -- turned: write events of URLs whose pages are gone, or are there again, as their rows say by now
 INSERT INTO changes (crawl_id, host_id, key, kind, at, url, text_sha256, why)
 SELECT r.crawl_id, r.host_id, p.key, CASE WHEN u.gone_at IS NULL THEN 'returned' ELSE 'gone' END,
-       coalesce(u.gone_at, greatest(u.fetched_at, p.changed_at)), p.url, CASE WHEN u.gone_at IS NULL THEN p.text_sha256 END,
+       coalesce(u.gone_at, greatest(u.fetched_at, p.changed_at)), p.url,
+       CASE WHEN u.gone_at IS NULL THEN p.text_sha256 END,
        CASE WHEN u.gone_at IS NOT NULL THEN CAST(u.status AS text) END
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, was_gone boolean)
 JOIN urls AS u ON u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex')
@@ -42,7 +43,8 @@ JOIN urls AS u ON u.host_id = p.host_id AND u.crawl_id = p.crawl_id AND u.key = 
 -- horizon: the newest event below which none can appear any more, how far back events go, and the database
 -- A transaction writes its id into its rows as it begins to write. Below the oldest that is open all have ended.
 SELECT coalesce(e.xid, k.deleted_xid) AS xid, coalesce(e.id, k.deleted_id) AS id,
-       k.deleted_xid, k.deleted_id, k.top_xid, k.top_id, tiptoe_lineage() AS lineage, k.lineage AS seen,
+       k.deleted_xid, k.deleted_id, k.top_xid, k.top_id, tiptoe_lineage() AS lineage,
+       k.lineage AS seen,
        clock_timestamp() AS now
 FROM (SELECT) AS one
 LEFT JOIN changes_kept AS k ON true
@@ -55,7 +57,8 @@ LEFT JOIN LATERAL (
 -- read: the next n events of a crawl after a place, up to another
 -- Titles are of pages that are there by now: of one that is withdrawn nothing is left.
 SELECT e.xid, e.id, e.kind, e.at, e.host_id, e.key, e.url, h.name AS host, e.text_sha256, e.why,
-       p.title, CASE WHEN :with_text AND e.kind <> 'gone' THEN p.main_text END AS text, (CAST(:words AS text[]) IS NULL OR e.kind = 'withdrawn'
+       p.title, CASE WHEN :with_text AND e.kind <> 'gone' THEN p.main_text END AS text,
+       (CAST(:words AS text[]) IS NULL OR e.kind = 'withdrawn'
         OR NOT EXISTS (SELECT FROM unnest(CAST(:words AS text[])) AS w (word)
                        WHERE strpos(lower(concat_ws(' ', p.title, p.main_text)), w.word) = 0)) AS is_wanted
 FROM (
@@ -92,9 +95,13 @@ ORDER BY e.xid DESC, e.id DESC
 INSERT INTO changes_kept (lineage) VALUES (tiptoe_lineage()) ON CONFLICT DO NOTHING
 
 -- move: remember a database that the events came to; no row: another process just has
-UPDATE changes_kept SET lineage = tiptoe_lineage(), deleted_xid = 0, looked_xid = 0, looked_id = 0, top_xid = 0, top_id = 0
+UPDATE changes_kept
+SET lineage = tiptoe_lineage(), deleted_xid = 0, looked_xid = 0, looked_id = 0, top_xid = 0, top_id = 0
 WHERE lineage <> tiptoe_lineage()
 RETURNING lineage
+
+-- is_oldest: no transaction is open that began to write before this one
+SELECT pg_snapshot_xmin(pg_current_snapshot()) = pg_current_xact_id()
 
 -- adopt: events of another server have its transaction ids; they get the one of this transaction, in the order of ids
 UPDATE changes SET xid = CAST(CAST(pg_current_xact_id() AS text) AS bigint)

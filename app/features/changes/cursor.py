@@ -13,21 +13,21 @@ _MARK: Final = "tc1"  # of the form: a later one gets another
 _MOST_CHARS: Final = 300
 
 
-class Place(NamedTuple):
+class EventPlace(NamedTuple):
     """A place among the events: transaction id, and the event's own."""
 
     xid: int
     id: int
 
 
-START: Final = Place(0, 0)
+START: Final = EventPlace(0, 0)
 
 
 class Cursor(NamedTuple):
     """lineage: as `tiptoe_lineage()` said it: cluster, timeline, database, table"""
 
     lineage: str
-    place: Place
+    place: EventPlace
 
     def __str__(self) -> str:
         said = f"{self.lineage}|{self.place.xid}|{self.place.id}"
@@ -48,7 +48,7 @@ def parse(text: str) -> Cursor:
             raise ValueError
         said = base64.b64decode(body + "=" * (-len(body) % 4), altchars=b"-_", validate=True).decode()
         lineage, xid, at = said.split("|")
-        place = Place(int(xid), int(at))
+        place = EventPlace(int(xid), int(at))
         if str(Cursor(lineage, place)) != given or not 0 <= place.xid < 1 << 64 or not 0 <= place.id < 1 << 63:
             raise ValueError
     except (ValueError, binascii.Error):
@@ -56,7 +56,7 @@ def parse(text: str) -> Cursor:
     return Cursor(lineage, place)
 
 
-def check(cursor: Cursor, *, lineage: str, top: Place, deleted: Place) -> None:
+def check(cursor: Cursor, *, lineage: str, top: EventPlace, deleted: EventPlace) -> None:
     """Check that the events after a cursor can all be told. Raises InputError.
 
     lineage  of the database;   newest: the last event that is final;   deleted: events up to here are not all there

@@ -7,7 +7,7 @@ read but a little JSON.
 
 import time
 from collections.abc import Callable
-from functools import lru_cache
+from contextlib import ExitStack
 from itertools import islice
 from typing import Final
 
@@ -40,15 +40,20 @@ _log = structlog.get_logger()
 def deliver(engine: Engine, settings: Settings, send: Send | None = None, *, most: int = EVENTS_MOST) -> int:
     """Send messages to subscribers that are due. Returns how many were taken.
 
-    send  None: the process's own sender;   most: events of a message
+    send  None: a sender of its own;   most: events of a message
     """
     until, taken = time.monotonic() + RUN_S, 0
-    while time.monotonic() < until:
-        with db.transaction(engine) as tx:
-            due = webhooks.claim(tx, lease_s=LEASE_S)
-        if due is None:
-            break
-        taken += _serve(engine, due, send or _sender(settings), most)
+    with ExitStack() as stack:
+        while time.monotonic() < until:
+            with db.transaction(engine) as tx:
+                due = webhooks.claim(tx, lease_s=LEASE_S)
+            if due is None:
+                break
+            if send is None:  # of this run alone: subscribers are few, and most runs find none due
+                own = make_sender(settings)
+                stack.callback(own.close)
+                send = own.send
+            taken += _serve(engine, due, send, most)
     return taken
 
 
@@ -127,8 +132,3 @@ def why_not(reply: Reply | Unsent) -> str | None:
     if reply.status is not None and 200 <= reply.status < 300:
         return None
     return f"it answered {reply.status}"
-
-
-@lru_cache(maxsize=1)
-def _sender(settings: Settings) -> Send:
-    return make_sender(settings).send

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from sqlalchemy import Engine
 
 from app.features.changes import rows
-from app.features.changes.cursor import START, Cursor, Place, check
+from app.features.changes.cursor import START, Cursor, EventPlace, check
 from app.features.changes.rows import NO_FILTERS, Event, Filters
 from app.store import db
 
@@ -55,7 +55,7 @@ class Feed:
                 self._place = max(self._place, until)
                 return
 
-    def _horizon(self, place: Place) -> Place:
+    def _horizon(self, place: EventPlace) -> EventPlace:
         """The last event that is final. Raises InputError if events behind `place` were deleted since it began."""
         now = rows.horizon(self._engine)
         if now.lineage != self._lineage or (now.deleted > place and now.deleted != self._deleted):

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, TypedDict
 
 from sqlalchemy import Connection, Engine
 
-from app.features.changes.cursor import Place
+from app.errors import ServiceError
+from app.features.changes.cursor import EventPlace
 from app.store import db
 from app.store.pages import DroppedPage, KeptPage, Where
 from app.store.parameters import Fold
@@ -53,9 +54,9 @@ class Horizon(NamedTuple):
     lineage  of the database
     """
 
-    newest: Place
-    deleted: Place
-    top: Place
+    newest: EventPlace
+    deleted: EventPlace
+    top: EventPlace
     lineage: str
     now: datetime
 
@@ -68,7 +69,7 @@ class Event(NamedTuple):
     is_wanted    its page has the words that were asked for
     """
 
-    place: Place
+    place: EventPlace
     kind: PageChangeKind
     at: datetime
     host_id: int
@@ -137,9 +138,9 @@ def horizon(engine: Engine) -> Horizon:
     if row.seen != row.lineage:
         with db.transaction(engine) as tx:
             row = db.run(tx, _sql["horizon"]).one()
-    newest = Place(row.xid, row.id)
-    top = max(newest, Place(row.top_xid, row.top_id))
-    return Horizon(newest, Place(row.deleted_xid, row.deleted_id), top, row.lineage, row.now)
+    newest = EventPlace(row.xid, row.id)
+    top = max(newest, EventPlace(row.top_xid, row.top_id))
+    return Horizon(newest, EventPlace(row.deleted_xid, row.deleted_id), top, row.lineage, row.now)
 
 
 def _adopt(tx: Connection, seen: str, lineage: str) -> None:
@@ -147,12 +148,15 @@ def _adopt(tx: Connection, seen: str, lineage: str) -> None:
 
     A server that took over, or went back in time, has ids that go on from them. In another cluster they mean nothing.
     """
-    tx.connection.cursor().execute("LOCK TABLE changes IN SHARE ROW EXCLUSIVE MODE")  # all that write have committed
     if db.run(tx, _sql["move"]).one_or_none() is not None and seen.split("/")[0] != lineage.split("/")[0]:
+        if not db.run(tx, _sql["is_oldest"]).scalar_one():  # events of an older one would stand before all others
+            raise ServiceError("changes", "the database was restored just now; try again in a minute")
         db.run(tx, _sql["adopt"])
 
 
-def read(tx: Connection, *, crawl_id: int, after: Place, until: Place, filters: Filters, n: int) -> list[Event]:
+def read(
+    tx: Connection, *, crawl_id: int, after: EventPlace, until: EventPlace, filters: Filters, n: int
+) -> list[Event]:
     """The next n events of a crawl.   until: of a horizon. The words are looked for in what this returns."""
     where = {
         "crawl_id": crawl_id,
@@ -170,7 +174,7 @@ def read(tx: Connection, *, crawl_id: int, after: Place, until: Place, filters: 
     return _events(db.run(tx, _sql["read"], where))
 
 
-def latest(tx: Connection, *, crawl_id: int, until: Place, filters: Filters, n: int) -> list[Event]:
+def latest(tx: Connection, *, crawl_id: int, until: EventPlace, filters: Filters, n: int) -> list[Event]:
     """The last n events of a crawl, the newest first.   until: of a horizon. It looks for no words."""
     where = {
         "crawl_id": crawl_id,
@@ -184,7 +188,7 @@ def latest(tx: Connection, *, crawl_id: int, until: Place, filters: Filters, n: 
 
 
 def _events(found: Iterable[Any]) -> list[Event]:
-    return [Event(Place(row.xid, row.id), PageChangeKind(row.kind), *row[3:]) for row in found]
+    return [Event(EventPlace(row.xid, row.id), PageChangeKind(row.kind), *row[3:]) for row in found]
 
 
 def forget(engine: Engine, *, keep_days: int) -> tuple[int, int]:

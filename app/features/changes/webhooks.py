@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from app.features.changes.cursor import Cursor, Place
+from app.features.changes.cursor import Cursor, EventPlace
 from app.store import db
 
 _sql = db.queries("webhooks", __file__)
@@ -39,7 +39,7 @@ class Webhook(NamedTuple):
     @property
     def cursor(self) -> str:
         """The last event that it took."""
-        return str(Cursor(self.lineage, Place(self.xid, self.at_id)))
+        return str(Cursor(self.lineage, EventPlace(self.xid, self.at_id)))
 
 
 class DueWebhook(NamedTuple):
@@ -61,8 +61,8 @@ class DueWebhook(NamedTuple):
     @property
     def cursor(self) -> Cursor | None:
         """The last event that it took; None: it begins at the start."""
-        place = Place(self.xid, self.at_id)
-        return None if place == Place(0, 0) else Cursor(self.lineage, place)
+        place = EventPlace(self.xid, self.at_id)
+        return None if place == EventPlace(0, 0) else Cursor(self.lineage, place)
 
     def __repr__(self) -> str:
         return f"DueWebhook(id={self.id}, url={self.url!r})"

@@ -15,6 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from app.admin import webhooks
 from app.admin.changes import Changes, ChangesWish, PageChange, PageChangeKind, changes, latest
+from app.features.changes.webhooks import Webhook
 from app.store import board, db
 from app.web.board import board_of
 from app.web.pulse import Pulse
@@ -34,7 +35,7 @@ def show(request: Request) -> Response:
     with db.transaction(shared.engine) as tx:
         crawls = [line.name for line in board.crawls(tx, CRAWLS)]
     crawl, kind = query.get("crawl") or next(iter(crawls), ""), query.get("kind", "")
-    found, cursor, hooks = list[PageChange](), "", list[webhooks.Webhook]()
+    found, cursor, hooks = list[PageChange](), "", list[Webhook]()
     if crawl:
         found, cursor = latest(shared.engine, crawl, ChangesWish(kinds=[kind] if kind else ()), n=SHOWN)
         hooks = webhooks.listed(shared.engine, crawl)
