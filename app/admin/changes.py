@@ -22,7 +22,7 @@ from app.features.changes import cursor as cursors
 from app.features.changes import rows
 from app.features.changes.cursor import Cursor
 from app.features.changes.feed import Feed
-from app.features.changes.rows import Event, Filters
+from app.features.changes.rows import Filters, PageEvent
 from app.features.changes.rows import PageChangeKind as PageChangeKind
 from app.model import Capture
 from app.policy import text_diff
@@ -150,7 +150,7 @@ def latest(engine: Engine, name: str, wish: ChangesWish, *, n: int) -> tuple[lis
     return [_change(event, Cursor(now.lineage, event.place)) for event in found], str(Cursor(now.lineage, now.newest))
 
 
-def _change(event: Event, cursor: Cursor) -> PageChange:
+def _change(event: PageEvent, cursor: Cursor) -> PageChange:
     return PageChange(
         event.kind,
         event.at,
@@ -189,7 +189,7 @@ class _PassageReader(NamedTuple):
     crawl: Crawl
     compared_s: float
 
-    def with_passages(self, readers: Readers, event: Event, change: PageChange) -> PageChange:
+    def with_passages(self, readers: Readers, event: PageEvent, change: PageChange) -> PageChange:
         """The change with its passages, or with why there are none."""
         remedy = f"try it alone: tiptoe page diff {event.url}"
         try:
@@ -198,7 +198,7 @@ class _PassageReader(NamedTuple):
         except TookTooLong as error:
             return change._replace(why_not=str(error))
 
-    def _with_passages(self, readers: Readers, event: Event, change: PageChange) -> PageChange:
+    def _with_passages(self, readers: Readers, event: PageEvent, change: PageChange) -> PageChange:
         with db.transaction(self.engine) as tx:
             known = captures.of_url(
                 tx, host_id=event.host_id, crawl_id=self.crawl.id, key=bytes(event.key), n=CAPTURES_MOST

@@ -4,8 +4,9 @@ INSERT INTO crawls (name, scope, include, exclude, max_pages, max_bytes, max_dep
                     every_s, round_at)
 VALUES (:name, :scope, CAST(:include AS text[]), CAST(:exclude AS text[]), :max_pages, :max_bytes, :max_depth,
         :max_seconds, :keep_fresh, :sitemaps, :honour_opt_outs, CAST(:handlers AS text[]), :profile, :archive,
-            :keep_links, :near_duplicates, :search, :render, :every_s,
-        CASE WHEN :every_s > 0 THEN clock_timestamp() + make_interval(secs => :every_s) END)
+            :keep_links, :near_duplicates, :search, :render,
+        CAST(:every_s AS double precision), CASE WHEN CAST(:every_s AS double precision) > 0
+            THEN clock_timestamp() + make_interval(secs => CAST(:every_s AS double precision)) END)
 ON CONFLICT (name) DO NOTHING
 RETURNING id
 

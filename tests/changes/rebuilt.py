@@ -3,14 +3,14 @@
 from sqlalchemy import Engine
 
 from app.features.changes.feed import Feed
-from app.features.changes.rows import Event, PageChangeKind
+from app.features.changes.rows import PageChangeKind, PageEvent
 from tests.store.rows import one, sql
 
 LOOKS = 20_000
 Pages = dict[str, bytes]  # digest of the text, by URL
 
 
-def apply(pages: Pages, event: Event) -> None:
+def apply(pages: Pages, event: PageEvent) -> None:
     """Take an event in, as a reader does."""
     if event.kind in {PageChangeKind.GONE, PageChangeKind.WITHDRAWN}:
         pages.pop(event.url, None)

@@ -19,7 +19,7 @@ from app.crawl.state.worker import Worker
 from app.features.changes import cursor as cursors
 from app.features.changes.cursor import EventPlace
 from app.features.changes.feed import Feed
-from app.features.changes.rows import Event
+from app.features.changes.rows import PageEvent
 from tests.changes import writer
 from tests.changes.rebuilt import Pages, apply, final, stored
 from tests.crawl import loop
@@ -91,7 +91,7 @@ class Reader:
         if feed.cursor.place != EventPlace(0, 0):
             self.cursor = str(feed.cursor)
 
-    def _take(self, event: Event) -> None:
+    def _take(self, event: PageEvent) -> None:
         assert event.place.id > self._last.get(event.url, 0), "out of order"
         self._last[event.url] = event.place.id
         self.seen.append(event.place)

@@ -20,7 +20,7 @@ from app.crawl.state.setup import make_sender
 from app.errors import InputError, NotSent
 from app.features.changes import signing, webhooks
 from app.features.changes.feed import Feed
-from app.features.changes.rows import Event, Filters
+from app.features.changes.rows import Filters, PageEvent
 from app.features.changes.webhooks import DueWebhook
 from app.model import Failure, Reply, Request, Unsent
 from app.store import db
@@ -57,7 +57,7 @@ def deliver(engine: Engine, settings: Settings, send: Send | None = None, *, mos
     return taken
 
 
-def message(due: DueWebhook, events: list[Event], feed: Feed) -> tuple[str, bytes]:
+def message(due: DueWebhook, events: list[PageEvent], feed: Feed) -> tuple[str, bytes]:
     """The id and the body of a message."""
     last = str(feed.at(events[-1]))
     said = [
@@ -103,7 +103,7 @@ def _serve(engine: Engine, due: DueWebhook, send: Send, most: int) -> bool:
     return why is None
 
 
-def _post(due: DueWebhook, events: list[Event], feed: Feed, send: Send) -> str | None:
+def _post(due: DueWebhook, events: list[PageEvent], feed: Feed, send: Send) -> str | None:
     """Send a message. Returns why it was not taken."""
     last, body = message(due, events, feed)
     signed = signing.fields(due.secret, message=last, at=int(time.time()), body=body)

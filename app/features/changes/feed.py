@@ -6,7 +6,7 @@ from sqlalchemy import Engine
 
 from app.features.changes import rows
 from app.features.changes.cursor import START, Cursor, EventPlace, check
-from app.features.changes.rows import NO_FILTERS, Event, Filters
+from app.features.changes.rows import NO_FILTERS, Filters, PageEvent
 from app.store import db
 
 AT_ONCE, TEXTS_AT_ONCE = 1_000, 100
@@ -33,11 +33,11 @@ class Feed:
     def cursor(self) -> Cursor:
         return Cursor(self._lineage, self._place)
 
-    def at(self, event: Event) -> Cursor:
+    def at(self, event: PageEvent) -> Cursor:
         """The cursor behind an event."""
         return Cursor(self._lineage, event.place)
 
-    def ready(self, n: int | None = None) -> Iterator[Event]:
+    def ready(self, n: int | None = None) -> Iterator[PageEvent]:
         """The events that are final by now and were not handed out. Raises InputError where some were deleted."""
         n = n or (TEXTS_AT_ONCE if self._filters.with_text else AT_ONCE)
         until = self._horizon(self._place)

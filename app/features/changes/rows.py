@@ -61,7 +61,7 @@ class Horizon(NamedTuple):
     now: datetime
 
 
-class Event(NamedTuple):
+class PageEvent(NamedTuple):
     """An event of a page.
 
     text_sha256  of its main text; None: it is not there any more
@@ -156,7 +156,7 @@ def _adopt(tx: Connection, seen: str, lineage: str) -> None:
 
 def read(
     tx: Connection, *, crawl_id: int, after: EventPlace, until: EventPlace, filters: Filters, n: int
-) -> list[Event]:
+) -> list[PageEvent]:
     """The next n events of a crawl.   until: of a horizon. The words are looked for in what this returns."""
     where = {
         "crawl_id": crawl_id,
@@ -174,7 +174,7 @@ def read(
     return _events(db.run(tx, _sql["read"], where))
 
 
-def latest(tx: Connection, *, crawl_id: int, until: EventPlace, filters: Filters, n: int) -> list[Event]:
+def latest(tx: Connection, *, crawl_id: int, until: EventPlace, filters: Filters, n: int) -> list[PageEvent]:
     """The last n events of a crawl, the newest first.   until: of a horizon. It looks for no words."""
     where = {
         "crawl_id": crawl_id,
@@ -187,8 +187,8 @@ def latest(tx: Connection, *, crawl_id: int, until: EventPlace, filters: Filters
     return _events(db.run(tx, _sql["latest"], where))
 
 
-def _events(found: Iterable[Any]) -> list[Event]:
-    return [Event(EventPlace(row.xid, row.id), PageChangeKind(row.kind), *row[3:]) for row in found]
+def _events(found: Iterable[Any]) -> list[PageEvent]:
+    return [PageEvent(EventPlace(row.xid, row.id), PageChangeKind(row.kind), *row[3:]) for row in found]
 
 
 def forget(engine: Engine, *, keep_days: int) -> tuple[int, int]:
