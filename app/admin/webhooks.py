@@ -27,6 +27,7 @@ from app.net.dns import DnsFailed
 from app.store import db
 from app.words import counted
 
+WEBHOOKS: Final = "webhooks"  # name of their check
 URL_MOST: Final = 2_000
 RESOLVED_S: Final = 10.0
 
@@ -94,12 +95,28 @@ def checks(engine: Engine) -> list[Check]:
         failing = [each for each in webhooks.listed(tx) if each.failures]
     return [
         Check(
-            name="webhooks",
+            name=WEBHOOKS,
             grade=Grade.WARN,
             finding=f"webhook {each.id} of {each.crawl} failed {counted(each.failures, 'time')} in a row: {each.why}",
             remedy=f"correct what answers at {shown_url(each.url)}, or tiptoe webhook remove {each.id}",
         )
         for each in failing
+    ]
+
+
+def failing(tx: Connection) -> list[dict[str, object]]:
+    """Subscribers that do not take what they are sent: id, crawl, url, failures, failing_since, why."""
+    return [
+        {
+            "id": each.id,
+            "crawl": each.crawl,
+            "url": shown_url(each.url),
+            "failures": each.failures,
+            "failing_since": each.failing_since,
+            "why": each.why,
+        }
+        for each in webhooks.listed(tx)
+        if each.failures
     ]
 
 

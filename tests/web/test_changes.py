@@ -104,4 +104,6 @@ def test_a_webhook_that_fails_is_seen(watched: Browser, crawled: Engine, site: S
     assert ">failing<" in shown
     assert "token=abc" not in shown
     assert made.secret not in shown
+    assert "webhook 1 of docs failed 3 times in a row" in watched.app.state.board.checks.made()[-1].finding
+    assert "it answered 500" not in watched.get("/readyz").text
     webhooks.remove(crawled, made.id)
