@@ -1,12 +1,21 @@
 -- turned: write events of URLs whose pages are gone, or are there again, as their rows say by now
+-- LATERAL and OFFSET keep a look-up an index probe where there are no statistics, here and below.
 INSERT INTO changes (crawl_id, host_id, key, kind, at, url, text_sha256, why)
 SELECT r.crawl_id, r.host_id, p.key, CASE WHEN u.gone_at IS NULL THEN 'returned' ELSE 'gone' END,
        coalesce(u.gone_at, greatest(u.fetched_at, p.changed_at)), p.url,
        CASE WHEN u.gone_at IS NULL THEN p.text_sha256 END,
        CASE WHEN u.gone_at IS NOT NULL THEN CAST(u.status AS text) END
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, was_gone boolean)
-JOIN urls AS u ON u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex')
-JOIN pages AS p ON p.host_id = u.host_id AND p.crawl_id = u.crawl_id AND p.key = u.key
+CROSS JOIN LATERAL (
+    SELECT * FROM urls
+    WHERE host_id = r.host_id AND crawl_id = r.crawl_id AND key = decode(r.key, 'hex')
+    OFFSET 0
+) AS u
+CROSS JOIN LATERAL (
+    SELECT * FROM pages
+    WHERE host_id = r.host_id AND crawl_id = r.crawl_id AND key = decode(r.key, 'hex')
+    OFFSET 0
+) AS p
 WHERE r.was_gone = (u.gone_at IS NULL)
 RETURNING host_id, crawl_id, key
 
@@ -15,7 +24,11 @@ INSERT INTO changes (crawl_id, host_id, key, kind, at, url, text_sha256)
 SELECT r.crawl_id, r.host_id, p.key, CASE WHEN r.is_first THEN 'new' ELSE 'changed' END, p.changed_at, p.url,
        p.text_sha256
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, is_first boolean)
-JOIN pages AS p ON p.host_id = r.host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key, 'hex')
+CROSS JOIN LATERAL (
+    SELECT * FROM pages
+    WHERE host_id = r.host_id AND crawl_id = r.crawl_id AND key = decode(r.key, 'hex')
+    OFFSET 0
+) AS p
 
 -- dropped: write events of pages that were deleted just now
 -- What an owner asked for is a withdrawal; a page that lost its body, or its URL, is gone.
@@ -25,13 +38,21 @@ SELECT r.crawl_id, r.host_id, decode(r.key, 'hex'),
        r.url, CASE WHEN u.key IS NULL THEN 'another URL stands for it'
                    ELSE concat_ws(': ', u.cause, coalesce(u.opt_out, u.directives)) END
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, url text)
-LEFT JOIN urls AS u ON u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex')
+LEFT JOIN LATERAL (
+    SELECT * FROM urls
+    WHERE host_id = r.host_id AND crawl_id = r.crawl_id AND key = decode(r.key, 'hex')
+    OFFSET 0
+) AS u ON true
 
 -- left: write that pages are gone from the URLs that they had; their rows are about to move
 INSERT INTO changes (crawl_id, host_id, key, kind, at, url, why)
 SELECT p.crawl_id, p.host_id, p.key, 'gone', clock_timestamp(), p.url, 'another URL stands for it'
 FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text)
-JOIN pages AS p ON p.host_id = :host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key, 'hex')
+CROSS JOIN LATERAL (
+    SELECT * FROM pages
+    WHERE host_id = :host_id AND crawl_id = r.crawl_id AND key = decode(r.key, 'hex')
+    OFFSET 0
+) AS p
 
 -- arrived: write that pages are at the URLs that their rows have moved to
 INSERT INTO changes (crawl_id, host_id, key, kind, at, url, text_sha256)
@@ -73,7 +94,9 @@ FROM (
     LIMIT :n
 ) AS e
 JOIN hosts AS h ON h.id = e.host_id
-LEFT JOIN pages AS p ON p.host_id = e.host_id AND p.crawl_id = :crawl_id AND p.key = e.key AND e.kind <> 'withdrawn'
+LEFT JOIN LATERAL (
+    SELECT title, main_text FROM pages WHERE host_id = e.host_id AND crawl_id = :crawl_id AND key = e.key OFFSET 0
+) AS p ON e.kind <> 'withdrawn'
 ORDER BY e.xid, e.id
 
 -- latest: the last n events of a crawl that are final, the newest first
@@ -88,7 +111,9 @@ FROM (
     LIMIT :n
 ) AS e
 JOIN hosts AS h ON h.id = e.host_id
-LEFT JOIN pages AS p ON p.host_id = e.host_id AND p.crawl_id = :crawl_id AND p.key = e.key AND e.kind <> 'withdrawn'
+LEFT JOIN LATERAL (
+    SELECT title, main_text FROM pages WHERE host_id = e.host_id AND crawl_id = :crawl_id AND key = e.key OFFSET 0
+) AS p ON e.kind <> 'withdrawn'
 ORDER BY e.xid DESC, e.id DESC
 
 -- begin: remember the first database
