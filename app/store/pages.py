@@ -52,11 +52,14 @@ class CopiedPage(NamedTuple):
 
 
 class KeptPage(NamedTuple):
-    """A page that was stored, and is new or says something else than before.   is_first: it is new"""
+    """A page that was stored, and is new or says something else than before.   at: since then;   is_first: it is new"""
 
     host_id: int
     crawl_id: int
     key: bytes
+    url: str
+    text_sha256: bytes
+    at: datetime
     is_first: bool
 
 
@@ -87,14 +90,25 @@ def keep(tx: Connection, rows: Sequence[PageRow]) -> list[KeptPage]:
     """
     if not rows:
         return []
-    kept = db.run(tx, _sql["keep"], {"rows": db.rows_param(rows)}).of(KeptPage)
+    found = db.run(tx, _sql["keep"], {"rows": db.rows_param(rows)}).all()
     if changed := [(row["host_id"], row["crawl_id"], row["key"]) for row in rows if row.get("changed")]:
-        db.run(tx, _sql["changed"], {"rows": search.places(changed)})
-        known = {(each.host_id, each.crawl_id, each.key) for each in kept}
-        kept += [KeptPage(*place, is_first=False) for place in changed if place not in known]
+        found += db.run(tx, _sql["changed"], {"rows": search.places(changed)}).all()
     without = [row for row in rows if row["main_text"] is None]
     search.forget(tx, [(row["host_id"], row["crawl_id"], row["key"]) for row in without])
-    return kept
+    return _kept(rows, found) if found else []
+
+
+def _kept(rows: Sequence[PageRow], found: Iterable[Any]) -> list[KeptPage]:
+    """The pages that the queries returned, each once."""
+    given = {(row["host_id"], row["crawl_id"], row["key"]): row for row in rows}
+    kept: dict[Where, KeptPage] = {}
+    for each in found:
+        place = (each.host_id, each.crawl_id, each.key)
+        row = given[place]
+        kept[place] = KeptPage(
+            *place, row["url"], row["text_sha256"], each.fetched_at, is_first=each.first_fetched_at == each.fetched_at
+        )
+    return [*kept.values()]
 
 
 def drop(tx: Connection, pages: Collection[Where]) -> list[DroppedPage]:

@@ -55,8 +55,7 @@ SET status = excluded.status, content_type = excluded.content_type, charset = ex
     OR q.rendered_at IS NOT NULL AND excluded.rendered_at IS NULL
     AND excluded.needs_script IS NOT NULL
     THEN q.changed_at ELSE excluded.changed_at END
-RETURNING host_id, crawl_id, key, first_fetched_at = fetched_at AS is_first,
-    changed_at = fetched_at AS differs,
+RETURNING host_id, crawl_id, key, first_fetched_at, fetched_at, changed_at,
     changed_at = fetched_at OR rendered_at IS NOT NULL OR needs_script IS NOT NULL AS is_new
 ), compared AS (
 INSERT INTO near_queue (host_id, crawl_id, key)
@@ -68,13 +67,14 @@ WHERE is_new OR (host_id, crawl_id, key) IN (TABLE other)
 INSERT INTO search_queue (host_id, crawl_id, key)
 SELECT host_id, crawl_id, key FROM kept JOIN crawls ON id = crawl_id AND search
 )
-SELECT * FROM kept WHERE differs
+SELECT * FROM kept WHERE changed_at = fetched_at
 
 -- changed: pages that were stored just now, and say something else than before
 UPDATE pages AS p
 SET changed_at = p.fetched_at
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
 WHERE p.host_id = r.host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key, 'hex')
+RETURNING p.host_id, p.crawl_id, p.key, p.first_fetched_at, p.fetched_at
 
 -- said: what a host's pages say that others fetched since, of the latest
 -- Their URLs, and of a long text a part from its beginning and one from its middle. A worker's own visits since then

@@ -21,14 +21,10 @@ RETURNING host_id, crawl_id, key
 
 -- kept: write events of pages that were stored just now
 INSERT INTO changes (crawl_id, host_id, key, kind, at, url, text_sha256)
-SELECT r.crawl_id, r.host_id, p.key, CASE WHEN r.is_first THEN 'new' ELSE 'changed' END, p.changed_at, p.url,
-       p.text_sha256
-FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, is_first boolean)
-CROSS JOIN LATERAL (
-    SELECT * FROM pages
-    WHERE host_id = r.host_id AND crawl_id = r.crawl_id AND key = decode(r.key, 'hex')
-    OFFSET 0
-) AS p
+SELECT r.crawl_id, r.host_id, decode(r.key, 'hex'), CASE WHEN r.is_first THEN 'new' ELSE 'changed' END, r.at, r.url,
+       decode(r.text_sha256, 'hex')
+FROM json_to_recordset(CAST(:rows AS json)) AS r (
+    host_id bigint, crawl_id bigint, key text, url text, text_sha256 text, at timestamptz, is_first boolean)
 
 -- dropped: write events of pages that were deleted just now
 -- What an owner asked for is a withdrawal; a page that lost its body, or its URL, is gone.

@@ -109,7 +109,8 @@ def turned(tx: Connection, rows: Sequence[TurnedUrl]) -> set[Where]:
 def kept(tx: Connection, pages: Sequence[KeptPage]) -> None:
     """Write events of pages that are new or changed."""
     if pages:
-        db.run(tx, _sql["kept"], {"rows": db.rows_param([page._asdict() for page in pages])})
+        rows = [{**page._asdict(), "at": page.at.isoformat()} for page in pages]
+        db.run(tx, _sql["kept"], {"rows": db.rows_param(rows)})
 
 
 def dropped(tx: Connection, pages: Sequence[DroppedPage]) -> None:
