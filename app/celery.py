@@ -27,7 +27,7 @@ from celery.utils.nodenames import default_nodename, gethostname
 from kombu import Queue
 from kombu.exceptions import OperationalError
 
-from app import celery_redis
+from app import celery_redis, plugins
 from app.config import Settings, current
 from app.errors import TiptoeError
 from app.log import configure
@@ -188,6 +188,7 @@ def _schedule(settings: Settings) -> dict[str, dict[str, Any]]:
         "ring_extract": 1.0,
         "index": 2.0,
         "help_near": 2.0,
+        "rounds": 10.0,
         "reread": 5.0,
         "sweep": 10.0,
         "retain": 60.0,
@@ -196,6 +197,7 @@ def _schedule(settings: Settings) -> dict[str, dict[str, Any]]:
     }
     if settings.caps_crawls:
         every_s["trim"] = 1.0
+    every_s |= {janitor.name: janitor.every_s for janitor in plugins.janitors()}
     in_place = {"task": "tiptoe.dispatch", "schedule": settings.dispatch_tick_s, "options": {"in_place": True}}
     beside = {"task": "tiptoe.near", "schedule": 2.0, "options": {"beside": True}}
     return {"dispatch": in_place, "near": beside} | {

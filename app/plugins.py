@@ -40,6 +40,7 @@ hook = pluggy.HookspecMarker(NAME)
 answers = pluggy.HookimplMarker(NAME)
 BUILT_IN: Final = (
     "app.features.archive.part",
+    "app.features.changes.part",
     "app.features.extract.part",
     "app.features.focus.part",
     "app.features.links.part",
@@ -116,6 +117,20 @@ class Opening:
     make_room: Callable[[], object]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Janitor:
+    """An act that beat has a worker do again and again: whoever does it, and if two do it at once.
+
+    name     its task is tiptoe.NAME
+    every_s  seconds from one to the next
+    act      called with the engine and the settings of the process. A ServiceError is a line in the log
+    """
+
+    name: str
+    every_s: float
+    act: "Callable[[Engine, Settings], object]"
+
+
 class Hooks:
     """Questions of the core. Each hook says when it is called, and how often."""
 
@@ -137,6 +152,11 @@ class Hooks:
     @hook
     def steps(self) -> "Sequence[SettleStep]":
         """The steps that it adds to a settle (`app.crawl.state.part`). Called once a process."""
+        raise NotImplementedError
+
+    @hook
+    def janitors(self) -> Sequence[Janitor]:
+        """Acts that beat has workers do, each at its interval. Called once a process."""
         raise NotImplementedError
 
     @hook
@@ -284,6 +304,11 @@ def _relay(hook: pluggy.HookCaller) -> Callable[..., Any]:
 def steps(asked: Any) -> "tuple[SettleStep, ...]":
     """The steps that the features of a relay add to a settle."""
     return tuple(step for found in asked.steps() for step in found)
+
+
+def janitors() -> list[Janitor]:
+    """The janitors of all features."""
+    return [janitor for found in hooks().janitors() for janitor in found]
 
 
 def resources(opening: Opening) -> dict[str, Any]:

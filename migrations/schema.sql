@@ -91,6 +91,45 @@ CREATE INDEX captures_refers_to ON captures USING btree (crawl_id, refers_to) WH
 CREATE INDEX captures_rendered_from ON captures USING btree (crawl_id, rendered_from) WHERE (rendered_from IS NOT NULL);
 CREATE INDEX captures_segment ON captures USING btree (segment_id);
 
+CREATE TABLE changes (
+    xid bigint DEFAULT ((pg_current_xact_id())::text)::bigint NOT NULL,
+    id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+    crawl_id bigint NOT NULL,
+    host_id bigint NOT NULL,
+    key bytea NOT NULL,
+    kind text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    url text NOT NULL,
+    text_sha256 bytea,
+    why text,
+    CONSTRAINT changes_pkey PRIMARY KEY (xid, id)
+);
+COMMENT ON TABLE changes IS 'Events of pages, in the order of commits: rows whose xid is below the oldest open transaction are final.';
+COMMENT ON COLUMN changes.xid IS 'the transaction that wrote it, never a subtransaction';
+COMMENT ON COLUMN changes.kind IS 'new, changed, gone, withdrawn, returned';
+COMMENT ON COLUMN changes.at IS 'of the page''s row: changed_at, gone_at';
+COMMENT ON COLUMN changes.text_sha256 IS 'NULL: the page is not there any more';
+COMMENT ON COLUMN changes.why IS 'of one that is gone or withdrawn: cause, and the words';
+CREATE INDEX changes_crawl ON changes USING btree (crawl_id, xid, id);
+
+CREATE TABLE changes_kept (
+    is_only boolean DEFAULT true NOT NULL,
+    lineage text NOT NULL,
+    deleted_xid bigint DEFAULT 0 NOT NULL,
+    deleted_id bigint DEFAULT 0 NOT NULL,
+    looked_xid bigint DEFAULT 0 NOT NULL,
+    looked_id bigint DEFAULT 0 NOT NULL,
+    top_xid bigint DEFAULT 0 NOT NULL,
+    top_id bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT changes_kept_pkey PRIMARY KEY (is_only),
+    CONSTRAINT changes_kept_one_row CHECK (is_only)
+);
+COMMENT ON TABLE changes_kept IS 'How far back the events go, and of which database their transaction ids are.';
+COMMENT ON COLUMN changes_kept.lineage IS 'tiptoe_lineage() of the database whose xids these are';
+COMMENT ON COLUMN changes_kept.deleted_xid IS 'events up to here may have been deleted';
+COMMENT ON COLUMN changes_kept.looked_xid IS 'the janitor''s place';
+COMMENT ON COLUMN changes_kept.top_xid IS 'the newest event of a crawl that was deleted';
+
 CREATE TABLE clocks (
     machine text NOT NULL,
     at timestamp with time zone NOT NULL,
@@ -200,6 +239,8 @@ CREATE TABLE crawls (
     ended_detail text,
     near_duplicates boolean DEFAULT true NOT NULL,
     render text DEFAULT 'auto'::text NOT NULL,
+    every_s double precision DEFAULT 0 NOT NULL,
+    round_at timestamp with time zone,
     CONSTRAINT crawls_pkey PRIMARY KEY (id),
     CONSTRAINT crawls_name_key UNIQUE (name),
     CONSTRAINT crawls_ending_known CHECK ((ended_because = ANY (ARRAY['done'::text, 'max_pages'::text, 'max_bytes'::text, 'max_seconds'::text, 'operator'::text, 'other'::text]))),
@@ -236,6 +277,8 @@ COMMENT ON COLUMN crawls.recrawl_price_s IS 'page-seconds of freshness that a re
 COMMENT ON COLUMN crawls.ended_detail IS 'more of ended_because, for a person';
 COMMENT ON COLUMN crawls.near_duplicates IS 'pages are compared with each other, to find those that say nearly the same';
 COMMENT ON COLUMN crawls.render IS 'pages that a browser opens: auto (those that are empty without JavaScript), never, always';
+COMMENT ON COLUMN crawls.every_s IS 'from the beginning of a round to the next; 0: by hand';
+COMMENT ON COLUMN crawls.round_at IS 'when the next round begins by itself';
 
 CREATE TABLE domains (
     name text NOT NULL,
@@ -1017,6 +1060,36 @@ COMMENT ON COLUMN visits.ended_at IS 'NULL: running, or ended without a word; th
 COMMENT ON COLUMN visits.detail IS 'more of the ending, for a person';
 CREATE INDEX visits_host ON visits USING btree (host_id, taken_at);
 CREATE INDEX visits_open ON visits USING btree (host_id) WHERE ((ended_at IS NULL) AND (ending IS NULL));
+
+CREATE TABLE webhooks (
+    id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+    crawl_id bigint NOT NULL,
+    url text NOT NULL,
+    secret text NOT NULL,
+    kinds text[],
+    pattern text,
+    xid bigint DEFAULT 0 NOT NULL,
+    at_id bigint DEFAULT 0 NOT NULL,
+    lineage text NOT NULL,
+    added_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    next_try_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    failing_since timestamp with time zone,
+    why text,
+    sent bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT webhooks_pkey PRIMARY KEY (id),
+    CONSTRAINT webhooks_crawl_id_key UNIQUE (crawl_id, url)
+);
+COMMENT ON TABLE webhooks IS 'Subscribers that get a crawl''s events by POST, each at its own place.';
+COMMENT ON COLUMN webhooks.secret IS 'its key of HMAC-SHA256; shown once';
+COMMENT ON COLUMN webhooks.kinds IS 'NULL: events of all kinds';
+COMMENT ON COLUMN webhooks.pattern IS 'of URLs, with * ; NULL: all';
+COMMENT ON COLUMN webhooks.xid IS 'the last event it has';
+COMMENT ON COLUMN webhooks.lineage IS 'of the database that the last event is of';
+COMMENT ON COLUMN webhooks.failures IS 'in a row';
+COMMENT ON COLUMN webhooks.why IS 'of the last failure';
+COMMENT ON COLUMN webhooks.sent IS 'events';
+CREATE INDEX webhooks_due ON webhooks USING btree (next_try_at);
 
 ALTER TABLE page_search ADD CONSTRAINT page_search_host_id_fkey FOREIGN KEY (host_id, crawl_id, key) REFERENCES pages(host_id, crawl_id, key) ON DELETE CASCADE;
 ALTER TABLE robots ADD CONSTRAINT robots_host_id_fkey FOREIGN KEY (host_id) REFERENCES hosts(id);

@@ -27,20 +27,46 @@ def pages(crawl: str, *, since: datetime | None = None, home: str | Path | None 
     )
 
 
-def changes(
-    crawl: str, *, since: datetime | None = None, passages: bool = False, home: str | Path | None = None
-) -> "Iterator[PageChange]":
-    """List what is new, changed and gone in a crawl, host by host, in constant memory: change, at, url, host, title.
+class ChangesOptions(TypedDict, total=False):
+    """Further options of `changes`."""
 
-    since     changes from then on; without it, of the last 7 days
+    kinds: Sequence[str]
+    pattern: str
+    words: str
+    passages: bool
+    follow: bool
+
+
+def changes(
+    crawl: str,
+    *,
+    since: datetime | str | None = None,
+    home: str | Path | None = None,
+    **options: Unpack[ChangesOptions],
+) -> "Iterator[PageChange]":
+    """List what is new, changed, gone, withdrawn and returned in a crawl: change, at, url, host, title, cursor.
+
+    Each once, in the order of commits, in constant memory.
+    since     changes from then on; a cursor of one: those after it; "start": all that are kept; without it, of 7 days
+    kinds     of these alone;   pattern: of URLs, with *;   words: that the page has, all of them
     passages  of changed pages what their text lost and gained, read from the archive
-    Raises InputError for a crawl that there is not.
+    follow    wait for further ones, without end
+    Raises InputError for a crawl that there is not, and a cursor that cannot be continued.
     """
     from app.admin import changes as admin
 
-    begins = _session.moment(since)
+    _session.check_keywords("changes", options, [*(changes.__kwdefaults__ or ()), *ChangesOptions.__annotations__])
+    begins = since if isinstance(since, str) else _session.moment(since) or admin.USUAL
+    wish = admin.ChangesWish(
+        since=None if begins == admin.START else begins,
+        kinds=options.get("kinds", ()),
+        pattern=options.get("pattern"),
+        words=options.get("words"),
+        passages=options.get("passages", False),
+    )
     with _session.database(home) as (settings, engine):
-        yield from admin.changes(engine, settings, crawl, since=begins or admin.USUAL, passages=passages).found
+        found = admin.changes(engine, settings, crawl, wish)
+        yield from found.followed() if options.get("follow", False) else found.found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

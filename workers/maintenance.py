@@ -8,6 +8,8 @@ from functools import lru_cache
 
 import structlog
 
+from app import plugins
+from app.admin import rounds
 from app.beat import finish as finish_crawls
 from app.beat import measure as measure_crawls
 from app.beat import promote as promote_urls
@@ -22,6 +24,7 @@ from app.errors import ServiceError
 from app.features.near import find as near_duplicates
 from app.features.near.memory import NearMemory
 from app.features.search import janitor as index
+from app.plugins import Janitor
 from workers import process
 
 _log = structlog.get_logger()
@@ -69,6 +72,12 @@ def retain() -> None:
     _quietly("retain", lambda: retain_logs.retain(process.engine(), current()))
 
 
+@app.task(name="tiptoe.rounds", send_events=False)
+def begin_rounds() -> None:
+    """Begin rounds of crawls that have one every so often."""
+    _quietly("rounds", lambda: rounds.begin(process.engine(), current()))
+
+
 @app.task(name="tiptoe.index", send_events=False)
 def index_pages() -> None:
     """Index pages for search, of crawls that ask for it."""
@@ -98,6 +107,18 @@ def find_near() -> None:
 def measure() -> None:
     """Write what each crawl's last minutes were like."""
     _quietly("measure", lambda: measure_crawls.measure(process.engine()))
+
+
+def _serve(janitor: Janitor) -> None:
+    """Make the task of a feature's janitor."""
+
+    @app.task(name=f"tiptoe.{janitor.name}", send_events=False)
+    def run() -> None:
+        _quietly(janitor.name, lambda: janitor.act(process.engine(), current()))
+
+
+for _janitor_of_feature in plugins.janitors():
+    _serve(_janitor_of_feature)
 
 
 def _quietly(what: str, act: Callable[[], object]) -> None:

@@ -104,7 +104,7 @@ def listed(
             tx,
             crawl_id=crawl.id,
             after=_place(tx, canonical(settings, after)) if after else (0, b""),
-            url_like=_like(pattern) if pattern else None,
+            url_like=page_list.like(pattern) if pattern else None,
             since=moment(since, server.now(tx), option="--since") if since else None,
             n=limit,
         )
@@ -294,12 +294,6 @@ def _place(tx: Connection, url: Url) -> tuple[int, bytes]:
     if host_id is None:
         raise InputError(url.text, f"no crawl knows the host {url.host}; tiptoe host list shows those that are known")
     return host_id, url.key
-
-
-def _like(pattern: str) -> str:
-    """A pattern with * as LIKE has it."""
-    escaped = pattern.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return escaped.replace("*", "%") if "*" in pattern else f"%{escaped}%"
 
 
 def _latest(found: Sequence[Capture], plain: bool) -> Capture:

@@ -1,13 +1,14 @@
-"""Lists what happened to a crawl's pages since a moment: new, changed, gone; of changed ones the passages, on demand.
+"""Lists what happened to a crawl's pages: new, changed, gone, withdrawn, returned; of changed ones the passages.
 
-`pages` says when a page was first there and when its main text changed last, `urls` since when it is gone. A page that
-was new and has changed since then has a change of each. Passages are read from the archive; no request is sent.
+Events are handed out once, in the order of commits; a cursor says where a reader is. Passages are read from the
+archive, on demand; no request is sent.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 from typing import Final, NamedTuple
 
 from sqlalchemy import Engine
@@ -17,28 +18,47 @@ from app.admin.crawls import find as find_crawl
 from app.config import Settings
 from app.errors import ArchiveMissing, InputError, SegmentElsewhere, TookTooLong
 from app.features.archive.read import Archive
+from app.features.changes import cursor as cursors
+from app.features.changes import rows
+from app.features.changes.cursor import Cursor
+from app.features.changes.feed import Feed
+from app.features.changes.rows import Filters, PageEvent
+from app.features.changes.rows import PageChangeKind as PageChangeKind
 from app.model import Capture
 from app.policy import text_diff
 from app.policy.document import document_of, documents
 from app.policy.moment import moment
 from app.policy.text_diff import PassageChange
 from app.runtime.reader_pool import Readers
-from app.store import captures, db, page_list, server
+from app.store import captures, db, server
 from app.store.crawls import Crawl
 from app.store.deadline import within
-from app.store.page_list import PageTimes
+from app.store.page_list import like
 
-AT_ONCE: Final = 1_000
 USUAL: Final = "7d"
+START: Final = "start"
 COMPARED_S: Final = 60.0  # of a page, which a site wrote
+POLL_S: Final = 1.0
+MOST_WORDS: Final = 16
 
 
-class PageChangeKind(StrEnum):
-    """Kinds of changes: a page came, its main text is another, or its site says that it is gone."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangesWish:
+    """The changes that are asked for.
 
-    NEW = "new"
-    CHANGED = "changed"
-    GONE = "gone"
+    since     a moment, or a cursor, as a person writes them; None: from the start
+    kinds     none: all;   pattern: of URLs, with *;   words: that the page has, all of them
+    passages  of changed pages what their text lost and gained;   with_text: the texts of pages
+    compared_s  that a page's passages may take; one that takes longer is listed without, and says so
+    """
+
+    since: datetime | str | None = USUAL
+    kinds: Sequence[str] = ()
+    pattern: str | None = None
+    words: str | None = None
+    passages: bool = False
+    with_text: bool = False
+    compared_s: float = COMPARED_S
 
 
 class PageChange(NamedTuple):
@@ -46,6 +66,10 @@ class PageChange(NamedTuple):
 
     passages  of a changed page, where they are asked for: what its text lost and gained; None: they are not known
     why_not   why the passages that were asked for are not known
+    why       of a page that is gone or withdrawn
+    cursor    behind it
+    text_sha256  of its text at that time; None: it is not there any more
+    text      of the page by now, where it is asked for
     """
 
     change: PageChangeKind
@@ -55,69 +79,106 @@ class PageChange(NamedTuple):
     title: str | None
     passages: Sequence[PassageChange] | None = None
     why_not: str | None = None
+    why: str | None = None
+    cursor: str = ""
+    text_sha256: bytes | None = None
+    text: str | None = None
 
 
-class Changes(NamedTuple):
-    """The changes of a crawl since a moment, host by host; those of one page in the order of time."""
+@dataclass(slots=True, kw_only=True)
+class Changes:
+    """The changes of a crawl, in the order of commits.   since: a moment; None: another start"""
 
     crawl: str
-    since: datetime
-    found: Iterator[PageChange]
+    since: datetime | None
+    feed: Feed
+    _comparing: "_PassageReader | None" = field(default=None)
+
+    @property
+    def cursor(self) -> str:
+        """The place behind what was handed out; at the end of `found`, behind all there was."""
+        return str(self.feed.cursor)
+
+    @property
+    def found(self) -> Iterator[PageChange]:
+        """The changes up to now."""
+        with self._readers() as readers:
+            yield from self._ready(readers)
+
+    def followed(self, wait: Callable[[float], object] = time.sleep) -> Iterator[PageChange]:
+        """The changes up to now, and those that come, without end.   wait: between two looks"""
+        with self._readers() as readers:
+            while True:
+                yield from self._ready(readers)
+                wait(POLL_S)
+
+    def _readers(self) -> AbstractContextManager[Readers | None]:
+        return nullcontext() if self._comparing is None else reading(self._comparing.settings)
+
+    def _ready(self, readers: Readers | None) -> Iterator[PageChange]:
+        for event in self.feed.ready():
+            change = _change(event, self.feed.at(event))
+            if self._comparing is not None and readers is not None and event.kind is PageChangeKind.CHANGED:
+                change = self._comparing.with_passages(readers, event, change)
+            yield change
 
 
-def changes(
-    engine: Engine,
-    settings: Settings,
-    name: str,
-    *,
-    since: datetime | str = USUAL,
-    passages: bool = False,
-    compared_s: float = COMPARED_S,
-) -> Changes:
-    """Find what is new, changed and gone since then, in bounded memory. Raises InputError.
+def changes(engine: Engine, settings: Settings, name: str, wish: ChangesWish | None = None) -> Changes:
+    """Find the changes of a crawl, in bounded memory. Raises InputError."""
+    crawl, wish = find_crawl(engine, name), wish or ChangesWish()
+    after, begins = None, None
+    if isinstance(wish.since, str) and cursors.is_cursor(wish.since):
+        after = cursors.parse(wish.since)
+    elif isinstance(wish.since, str):
+        with db.transaction(engine) as tx:
+            begins = moment(wish.since, server.now(tx), option="--since")
+    else:
+        begins = wish.since
+    feed = Feed(engine, crawl.id, after=after, filters=filters_of(wish, begins))
+    comparing = _PassageReader(engine, settings, crawl, wish.compared_s) if wish.passages else None
+    return Changes(crawl=crawl.name, since=begins, feed=feed, _comparing=comparing)
 
-    since       a text is read by `app.policy.moment`
-    compared_s  that a page's passages may take; one that takes longer is listed without, and says so
+
+def latest(engine: Engine, name: str, wish: ChangesWish, *, n: int) -> tuple[list[PageChange], str]:
+    """The last n changes of a crawl, the newest first, and the cursor behind them.   wish: its kinds and its pattern
+
+    Raises InputError.
     """
-    crawl = find_crawl(engine, name)
+    crawl, filters, now = find_crawl(engine, name), filters_of(wish), rows.horizon(engine)
     with db.transaction(engine) as tx:
-        begins = moment(since, server.now(tx), option="--since") if isinstance(since, str) else since
-    return Changes(crawl.name, begins, _found(engine, settings, crawl, begins, compared_s if passages else None))
+        found = rows.latest(tx, crawl_id=crawl.id, until=now.newest, filters=filters, n=n)
+    return [_change(event, Cursor(now.lineage, event.place)) for event in found], str(Cursor(now.lineage, now.newest))
 
 
-def _found(
-    engine: Engine, settings: Settings, crawl: Crawl, since: datetime, compared_s: float | None
-) -> Iterator[PageChange]:
-    """The changes.   compared_s: as in `changes`; None: passages are not asked for"""
-    after = (0, b"")
-    with reading(settings) if compared_s is not None else nullcontext() as readers:
-        compared = None
-        if readers is not None and compared_s is not None:
-            compared = _PassageReader(engine, settings, crawl, since, readers, compared_s)
-        while True:
-            with db.transaction(engine) as tx:
-                pages = page_list.changes(tx, crawl_id=crawl.id, after=after, since=since, n=AT_ONCE)
-            for page in pages:
-                for each in _of_page(page, since):
-                    if compared is not None and each.change is PageChangeKind.CHANGED:
-                        yield compared.with_passages(page, each)
-                    else:
-                        yield each
-            if len(pages) < AT_ONCE:
-                return
-            after = (pages[-1].host_id, pages[-1].key)
+def _change(event: PageEvent, cursor: Cursor) -> PageChange:
+    return PageChange(
+        event.kind,
+        event.at,
+        event.url,
+        event.host,
+        event.title,
+        why=event.why,
+        cursor=str(cursor),
+        text_sha256=event.text_sha256,
+        text=event.text,
+    )
 
 
-def _of_page(page: PageTimes, since: datetime) -> Iterator[PageChange]:
-    changed_at = page.changed_at if page.changed_at > page.first_fetched_at else None
-    times = {
-        PageChangeKind.NEW: page.first_fetched_at,
-        PageChangeKind.CHANGED: changed_at,
-        PageChangeKind.GONE: page.gone_at,
-    }
-    for kind, at in times.items():
-        if at is not None and at >= since:
-            yield PageChange(kind, at, page.url, page.host, page.title)
+def filters_of(wish: ChangesWish, since: datetime | None = None) -> Filters:
+    """The filters that a wish names. Raises InputError."""
+    for kind in wish.kinds:
+        if kind not in set(PageChangeKind):
+            raise InputError(f"--kind {kind}", f"is no kind of changes; there are {', '.join(PageChangeKind)}")
+    words = None if wish.words is None else wish.words.lower().split()
+    if words is not None and not 0 < len(words) <= MOST_WORDS:
+        raise InputError("--words", f"has {len(words)} words; give 1 to {MOST_WORDS}")
+    return Filters(
+        since=since,
+        kinds=[*wish.kinds] or None,
+        url_like=like(wish.pattern) if wish.pattern else None,
+        words=words,
+        with_text=wish.with_text,
+    )
 
 
 class _PassageReader(NamedTuple):
@@ -126,37 +187,35 @@ class _PassageReader(NamedTuple):
     engine: Engine
     settings: Settings
     crawl: Crawl
-    since: datetime
-    readers: Readers
     compared_s: float
 
-    def with_passages(self, page: PageTimes, change: PageChange) -> PageChange:
+    def with_passages(self, readers: Readers, event: PageEvent, change: PageChange) -> PageChange:
         """The change with its passages, or with why there are none."""
-        remedy = f"try it alone: tiptoe page diff {page.url}"
+        remedy = f"try it alone: tiptoe page diff {event.url}"
         try:
             with within(self.compared_s, what="comparing its texts", remedy=remedy):
-                return self._with_passages(page, change)
+                return self._with_passages(readers, event, change)
         except TookTooLong as error:
             return change._replace(why_not=str(error))
 
-    def _with_passages(self, page: PageTimes, change: PageChange) -> PageChange:
+    def _with_passages(self, readers: Readers, event: PageEvent, change: PageChange) -> PageChange:
         with db.transaction(self.engine) as tx:
             known = captures.of_url(
-                tx, host_id=page.host_id, crawl_id=self.crawl.id, key=bytes(page.key), n=CAPTURES_MOST
+                tx, host_id=event.host_id, crawl_id=self.crawl.id, key=bytes(event.key), n=CAPTURES_MOST
             )
-        latest = document_of(known)
-        before = self._before(known, latest) if latest else None
+        then = [each for each in known if each.fetched_at <= event.at]  # its answer came before it was written
+        latest = document_of(then)
+        before = self._before(then, latest) if latest else None
         if latest is None or before is None:
             return change._replace(why_not="the archive has no earlier capture of it")
         archive = Archive(self.engine, self.settings)
         try:
-            old, new = (text_by(self.readers, each, archive.read(each), self.settings) for each in (before, latest))
+            old, new = (text_by(readers, each, archive.read(each), self.settings) for each in (before, latest))
         except (InputError, ArchiveMissing, SegmentElsewhere) as error:
             return change._replace(why_not=str(error))
         return change._replace(passages=text_diff.compare(old, new))
 
-    def _before(self, known: Sequence[Capture], latest: Capture) -> Capture | None:
-        """The document as it stood at `since`; of a page that is newer, the last one with another text."""
-        earlier = documents(known, latest)
-        stood = next((each for each in earlier if each.fetched_at < self.since), None)
-        return stood or next((each for each in earlier if each.text_sha256 != latest.text_sha256), None)
+    @staticmethod
+    def _before(known: Sequence[Capture], latest: Capture) -> Capture | None:
+        """The last document from before with another text."""
+        return next((each for each in documents(known, latest) if each.text_sha256 != latest.text_sha256), None)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection, Engine
 
-from app.admin import crawls
+from app.admin import crawls, webhooks
 from app.config import Settings
 from app.errors import InputError, ServiceError
 from app.features.archive import retention
@@ -39,7 +39,7 @@ def delete(engine: Engine, settings: Settings, name: str, *, patience_s: float |
     for after in range(0, last + 1, HOSTS_AT_ONCE):
         with db.transaction(engine) as tx:
             deletion.of_hosts(tx, crawl_id=crawl.id, after=after, until=after + HOSTS_AT_ONCE)
-    for drop in (near.drop_crawl, deletion.suppressions, rows.drop_crawl):
+    for drop in (near.drop_crawl, deletion.suppressions, rows.drop_crawl, webhooks.drop_crawl):
         _repeat(engine, drop, crawl.id)
     with db.transaction(engine) as tx:
         crawl_metrics.drop_crawl(tx, crawl.id)

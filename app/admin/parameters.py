@@ -14,6 +14,7 @@ from app.admin import hosts as hosts_of
 from app.config import Settings
 from app.crawl.state.canon import make_canon
 from app.errors import InputError, Unwritable
+from app.features.changes import rows as changes
 from app.features.near import rows as near
 from app.features.search import rows as words
 from app.model import Url
@@ -181,10 +182,12 @@ def _apply(
     if not folds:
         return
     gone = [(host_id, *place) for place in leaving]
-    pages.drop(tx, gone)
+    dropped = pages.drop(tx, gone)
     near.queue_gone(tx, gone)
     store.forget(tx, host_id=host_id, keys=leaving)
+    changes.dropped(tx, dropped)
     words.forget(tx, [(host_id, fold.crawl_id, fold.key) for fold in moving])
-    store.move(tx, host_id=host_id, folds=moving)
+    with changes.moving(tx, host_id=host_id, folds=moving):
+        store.move(tx, host_id=host_id, folds=moving)
     near.queue(tx, [(host_id, fold.crawl_id, key) for fold in moving for key in (fold.key, fold.new_key)])
     store.move_records(tx, host_id=host_id, folds=folds)

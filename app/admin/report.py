@@ -11,6 +11,7 @@ from app.admin.crawls import find
 from app.admin.failing import failures, findings
 from app.admin.rendering import CrawlRenderings
 from app.admin.waiting import last_ending, resting_words, when
+from app.admin.webhooks import failing
 from app.config import Settings
 from app.crawl.frontier.pick import make_scope
 from app.features.focus import rows as patterns
@@ -57,6 +58,7 @@ class Status:
     offers           outstanding, by queue
     archive          nodes that write it
     needs_script     crawls with pages that are empty without JavaScript: crawl, pages, is_least (there may be more)
+    webhooks         those that fail: id, crawl, url, failures, failing_since, why
     """
 
     crawls: list[Totals]
@@ -66,6 +68,7 @@ class Status:
     visits: Sequence[Row]
     archive: Sequence[ArchiveNode]
     needs_script: Sequence[Row]
+    webhooks: Sequence[Row]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +112,7 @@ def status(engine: Engine, *, most: int = MOST_COUNTED) -> Status:
             visits=visits.latest(tx, LATEST_VISITS),
             archive=segments.nodes(tx),
             needs_script=pages.shells(tx, most=most),
+            webhooks=failing(tx),
         )
 
 

@@ -73,7 +73,7 @@ def make_app() -> typer.Typer:
 
 def _groups() -> dict[str, typer.Typer]:
     """The groups but `crawl`, by name."""
-    from app.cli import archive, botauth, extract, identity, page, parameters, profile, robots, seed, sql, url
+    from app.cli import archive, botauth, extract, identity, page, parameters, profile, robots, seed, sql, url, webhook
 
     return {
         "seed": seed.app,
@@ -86,6 +86,7 @@ def _groups() -> dict[str, typer.Typer]:
         "profile": profile.app,
         "identity": identity.app,
         "botauth": botauth.app,
+        "webhook": webhook.app,
         "db": sql.db_app,
     }
 

@@ -1,41 +1,132 @@
-"""`tiptoe changes`: pages of a crawl that are new, changed or gone."""
+"""`tiptoe changes`: pages of a crawl that are new, changed, gone, withdrawn or returned."""
 
+import sys
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from app.cli.database import open_database
-from app.cli.out import answer, as_json_text, differing, heading, say, shown, table
+from app.cli.gather import gather
+from app.cli.out import answer, as_json_text, differing, done, heading, say, shown, table
 from app.words import counted
 
 if TYPE_CHECKING:
-    from app.admin.changes import Changes, PageChange
+    from app.admin.changes import Changes, ChangesWish, PageChange
+    from app.admin.changes_export import WrittenChanges
 
 SHOWN = 100  # of each kind
 
 
-def changes(
-    crawl: Annotated[str, typer.Argument(metavar="CRAWL", help="Name of the crawl.")],
+def wished(
     since: Annotated[
-        str,
-        typer.Option(metavar="MOMENT", help="Since then: 2026-11-01, 2026-11-01T12:30, or 12h, 7d, 2w (ago)."),
-    ] = "7d",
+        str | None,
+        typer.Option(
+            metavar="MOMENT|CURSOR",
+            help="Since then: 2026-11-01, 2026-11-01T12:30, or 12h, 7d, 2w (ago); or after a cursor.",
+            show_default="7d",
+        ),
+    ] = None,
+    begin: Annotated[
+        str | None, typer.Option("--from", metavar="start", help="start: from the first change that is kept.")
+    ] = None,
+    kinds: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kind",
+            metavar="KIND",
+            help="Of this kind: new, changed, gone, withdrawn or returned (may be repeated).",
+            show_default="all",
+        ),
+    ] = None,
+    pattern: Annotated[
+        str | None, typer.Option("--url", metavar="PATTERN", help="Of URLs that contain this, or match it with *.")
+    ] = None,
+    words: Annotated[
+        str | None, typer.Option("--words", help="Of pages that have all these words, in title or text.")
+    ] = None,
     passages: Annotated[
         bool, typer.Option("--passages", help="Of changed pages, what their text lost and gained, from the archive.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, for scripts.")] = False,
-) -> None:
-    """List the pages of a crawl that are new, changed or gone. No request is sent."""
+) -> "ChangesWish":
+    """The changes that are asked for. Raises InputError."""
     from app.admin import changes as admin
+    from app.errors import InputError
 
+    if begin is not None and (begin != admin.START or since is not None):
+        why = "stands beside --since; give one of the two" if begin == admin.START else "is not known; write start"
+        raise InputError(f"--from {begin}", why)
+    return admin.ChangesWish(
+        since=None if begin else since or admin.USUAL,
+        kinds=kinds or (),
+        pattern=pattern,
+        words=words,
+        passages=passages,
+    )
+
+
+@gather(wish=wished)
+def changes(
+    crawl: Annotated[str, typer.Argument(metavar="CRAWL", help="Name of the crawl.")],
+    wish: "ChangesWish",
+    follow: Annotated[bool, typer.Option("--follow", help="Wait for further changes, until Ctrl-C.")] = False,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|FOLDER",
+            help="Write them, with texts, into a .jsonl, .csv or .parquet; a folder gets what came since the last run.",
+        ),
+    ] = None,
+    form: Annotated[
+        str | None, typer.Option("--format", metavar="jsonl|csv|parquet", help="Of the files in a folder.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help='One JSON object a line, for scripts; the last is {"cursor": …}.')
+    ] = False,
+) -> None:
+    """List the pages of a crawl that are new, changed, gone, withdrawn or returned. No request is sent."""
+    from app.admin import changes as admin
+    from app.admin import changes_export
+    from app.errors import InputError
+
+    if to is not None and (follow or wish.passages):
+        raise InputError("--to", "writes what there is, without passages; leave out --follow and --passages")
     with open_database() as (settings, engine):
-        found = admin.changes(engine, settings, crawl, since=since, passages=passages)
+        if to is not None:
+            _save(changes_export.write(engine, settings, crawl, wish, to=to, form=form), as_json=as_json)
+            return
+        found = admin.changes(engine, settings, crawl, wish)
         if as_json:
-            for each in found.found:
-                answer(as_json_text(_document(found, each, passages)))
+            _write(found, passages=wish.passages, follow=follow)
+        elif follow:
+            _follow(found)
         else:
             _show(found)
+
+
+def _save(written: "WrittenChanges", *, as_json: bool) -> None:
+    into = "nothing new" if written.file is None else f"{counted(written.rows, 'change')} in {written.file}"
+    done(f"{into}, {written.place}", as_json=as_json, **written._asdict())
+    if not as_json:
+        say(f"go on from here with --since {written.cursor}")
+
+
+def _write(found: "Changes", *, passages: bool, follow: bool) -> None:
+    """Print an object for each change, and the cursor: after Ctrl-C too."""
+    try:
+        for each in found.followed() if follow else found.found:
+            answer(as_json_text(_document(found, each, passages)))
+            if follow:
+                sys.stdout.flush()
+    finally:
+        answer(as_json_text({"cursor": found.cursor}))
+
+
+def _follow(found: "Changes") -> None:
+    for each in found.followed():
+        answer(f"{shown(each.at)}  {each.change:9}  {each.url}")
+        _show_passages(each)
+        sys.stdout.flush()
 
 
 def _document(found: "Changes", each: "PageChange", passages: bool) -> dict[str, object]:
@@ -46,8 +137,11 @@ def _document(found: "Changes", each: "PageChange", passages: bool) -> dict[str,
         "url": each.url,
         "host": each.host,
         "title": each.title,
+        "cursor": each.cursor,
     }
-    if passages and each.passages is None:
+    if each.why is not None:
+        document["why"] = each.why
+    if passages and each.passages is None and each.change == "changed":
         document |= {"passages": None, "why_not": each.why_not}
     elif each.passages is not None:
         document["passages"] = [{"kind": one.kind, "text": one.text, "marked": one.marked} for one in each.passages]
@@ -69,12 +163,15 @@ def _show(found: "Changes") -> None:
         heading(f"{kind}, {counted(counts[kind], 'page')}")
         table(("at", "url", "title"), [[each.at, each.url, each.title] for each in listed])
         if counts[kind] > len(listed):
-            say(f"… the last {len(listed)} in the order of their hosts; --json has all")
+            say(f"… the last {len(listed)}; --json has all")
         for each in listed:
             _show_passages(each)
     answer("")
-    numbers = ", ".join(f"{counts[kind]:,} {kind}" for kind in PageChangeKind)
-    answer(f"{numbers} in {shown(found.crawl)} since {shown(found.since)}")
+    always = {PageChangeKind.NEW, PageChangeKind.CHANGED, PageChangeKind.GONE}
+    numbers = ", ".join(f"{counts[kind]:,} {kind}" for kind in PageChangeKind if counts[kind] or kind in always)
+    since = "" if found.since is None else f" since {shown(found.since)}"
+    answer(f"{numbers} in {shown(found.crawl)}{since}")
+    say(f"go on from here with --since {found.cursor}")
 
 
 def _show_passages(each: "PageChange") -> None:

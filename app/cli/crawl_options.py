@@ -39,6 +39,14 @@ KeepFresh = Annotated[
         show_default="no, or as before; of `crawl run`: no",
     ),
 ]
+Every = Annotated[
+    str | None,
+    typer.Option(
+        metavar="1d|none",
+        help="Begin a round by itself so long after the last began (45m, 12h, 1d, 2w), once that has ended; none: no.",
+        show_default="none, or as before",
+    ),
+]
 Sitemaps = Annotated[
     str | None,
     typer.Option(
@@ -149,6 +157,7 @@ NewLimit = Annotated[
 
 def wished(
     keep_fresh: KeepFresh = None,
+    every: Every = None,
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
     profile: Profile = None,
@@ -162,6 +171,7 @@ def wished(
     """The part that is said in the same words of a new crawl and of one that exists. Raises InputError."""
     return CrawlChange(
         keep_fresh=keep_fresh,
+        every_s=_every_s(every),
         sitemaps=sitemaps,
         honour_opt_outs=honour_opt_outs,
         profile=_profile(profile),
@@ -223,6 +233,15 @@ def edited(
         exclude=_patterns("exclude", exclude, no_exclude),
         budgets={name: _limit(name, text) for name, text in limits.items() if text is not None},
     )
+
+
+def _every_s(text: str | None) -> float | None:
+    """Seconds between two rounds. Raises InputError."""
+    if text is None:
+        return None
+    from app.policy.moment import interval_s
+
+    return interval_s(text, option="--every")
 
 
 def _profile(text: str | None) -> str | None:

@@ -271,6 +271,8 @@ def _profile_name(wish: str) -> str:
 
 
 def _crawl_facts(crawl: "Crawl") -> list[tuple[str, object]]:
+    from app.policy.moment import interval_text
+
     return [
         ("scope", crawl.scope),
         ("taken in by redirects of seeds", crawl.scope_redirects),
@@ -281,6 +283,8 @@ def _crawl_facts(crawl: "Crawl") -> list[tuple[str, object]]:
         ("max depth", crawl.max_depth),
         ("max seconds", crawl.max_seconds),
         ("keeps fresh", crawl.keep_fresh),
+        ("a round every", interval_text(crawl.every_s) if crawl.every_s else None),
+        ("next round", crawl.round_at),
         ("sitemaps", crawl.sitemaps),
         ("honours opt-outs", crawl.honour_opt_outs),
         ("profile", _profile_name(crawl.profile)),

@@ -38,7 +38,7 @@ def doctor(as_json: AsJson = False) -> None:
 
 def _examine() -> "list[Check]":
     """Examine each part if the parts that it needs are in order."""
-    from app.admin import archive, browser_check, doctor, handler_check, plugin_list
+    from app.admin import archive, browser_check, doctor, handler_check, plugin_list, webhooks
     from app.admin.doctor import Grade
     from app.config import load, unknown_variables
     from app.errors import TiptoeError
@@ -68,6 +68,7 @@ def _examine() -> "list[Check]":
                 checks += archive.health(engine, settings)
                 checks += handler_check.asked_for(engine, names)
                 checks += plugin_list.checks(settings, plugin_list.states(engine))
+                checks += webhooks.checks(engine)
     except TiptoeError as error:
         checks.append(doctor.broken("database", error))
     return checks

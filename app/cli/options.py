@@ -48,7 +48,7 @@ COMMANDS = (
         "host",
         "robots",
     ),
-    *("profile", "identity", "botauth", "audit", "sql", "export", "changes", "doctor", "db"),
+    *("profile", "identity", "botauth", "audit", "sql", "export", "changes", "webhook", "doctor", "db"),
 )  # in the order in which a newcomer needs them
 _TO_TYPE = re.compile(rf"(?<![\w/.-])tiptoe (?=(?:{'|'.join(COMMANDS)})\b)")
 _is_home_given: ContextVar[bool] = ContextVar("tiptoe --home", default=False)

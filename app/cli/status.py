@@ -66,6 +66,9 @@ def status(as_json: AsJson = False) -> None:
     facts(found.offers.items()) if found.offers else answer("  none")
     _archive(found.archive)
     _shells(found.needs_script)
+    if found.webhooks:
+        heading("webhooks that fail (`tiptoe webhook list` says more)")
+        rows_table(("id", "crawl", "url", "failures", "why"), found.webhooks)
     heading("last visits")
     visits = [{**row, "ending": row["ending"] and words(row["ending"], row["detail"])} for row in found.visits]
     rows_table(("host", "taken_at", "ending", "fetches", "worker"), visits)

@@ -34,6 +34,11 @@ class Constants(BaseModel):
         ge=300,
         description="A 403 or 429 on a page makes us fetch robots.txt again, at most once an hour.",
     )
+    changes_keep_days: int = Field(
+        90,
+        ge=1,
+        description="Days that changes of pages are kept, and cursors hold: a reader that looks once a quarter misses none. Of each page that is there the last change stays.",
+    )
     retry_after_max_s: float = Field(
         86_400,
         ge=1,

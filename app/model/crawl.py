@@ -43,6 +43,7 @@ class CrawlSpec:
     archive          answers are kept in the archive, with their bodies
     keep_links       links are kept as rows: from, to, anchor text, rel
     near_duplicates  its pages are compared with each other, to find those that say nearly the same
+    every_s          seconds from the beginning of a round to the next; 0: rounds are begun by hand
     render           pages that a browser opens: auto (those that are empty without JavaScript), never, or always (all)
     """
 
@@ -60,6 +61,7 @@ class CrawlSpec:
     keep_links: bool = False
     near_duplicates: bool = True
     render: str = "auto"
+    every_s: float = 0.0
 
     @classmethod
     def from_columns(cls, row: Any) -> "CrawlSpec":
@@ -99,6 +101,7 @@ class CrawlChange:
     keep_links: bool | None = None
     near_duplicates: bool | None = None
     render: str | None = None
+    every_s: float | None = None
 
     @property
     def is_empty(self) -> bool:

@@ -10,10 +10,12 @@ from app.model import Budgets, CrawlSpec
 from app.model.handler import HANDLER_NAME
 from app.policy import scope
 from app.policy.focus.shipped import profile_of
+from app.policy.moment import interval_text
 from app.policy.scope import ScopeKind
 
 SITEMAPS: Final = ("none", "declared", "all")
 RENDER: Final = ("auto", "never", "always")
+EVERY_S: Final = (600.0, 520 * 7 * 86_400.0)
 _BOUNDS: Final = {
     "max_pages": (1, 10**15),
     "max_bytes": (1, 10**18),
@@ -36,6 +38,7 @@ def check(spec: CrawlSpec) -> None:
         raise InputError(f"sitemaps {spec.sitemaps!r}", f"use one of: {', '.join(SITEMAPS)}")
     if spec.render not in RENDER:
         raise InputError(f"render {spec.render!r}", f"use one of: {', '.join(RENDER)}")
+    _check_rounds(spec)
     profile_of(spec.profile)
 
 
@@ -45,6 +48,17 @@ def scope_kind(text: str) -> ScopeKind:
         return ScopeKind(text)
     except ValueError:
         raise InputError(f"scope {text!r}", f"use one of: {', '.join(ScopeKind)}") from None
+
+
+def _check_rounds(spec: CrawlSpec) -> None:
+    least, most = EVERY_S
+    if spec.every_s and not least <= spec.every_s <= most:
+        raise InputError(f"every {interval_text(spec.every_s)}", "use 10m to 520w, or none")
+    if spec.every_s and spec.keep_fresh:
+        raise InputError(
+            f"every {interval_text(spec.every_s)}",
+            "is of a crawl that ends, and one that keeps fresh does not; add --no-keep-fresh, or --every none",
+        )
 
 
 def _check_budgets(budgets: Budgets) -> None:

@@ -62,6 +62,8 @@ class Crawl:
     finished_at: datetime | None
     state_since: datetime
     admits_above: float | None
+    every_s: float = 0.0
+    round_at: datetime | None = None
 
     @property
     def spec(self) -> CrawlSpec:
@@ -128,6 +130,25 @@ def named(tx: Connection, name: str) -> Crawl:
         newest_first = [other.name for other in reversed(every(tx))]
         raise InputError(f"crawl {name}", none_of(name, newest_first))
     return crawl
+
+
+class DueRound(NamedTuple):
+    """A round that is due, of a crawl that has one every so often."""
+
+    id: int
+    name: str
+    due_at: datetime
+
+
+def lend_round(tx: Connection, *, lease_s: float) -> DueRound | None:
+    """Lend a finished crawl whose next round is due; None: none is, or others begin it."""
+    found = db.run(tx, _sql["lend_round"], {"lease_s": lease_s}).of(DueRound)
+    return found[0] if found else None
+
+
+def begun(tx: Connection, due: DueRound) -> None:
+    """Set the time of the round after one that has begun."""
+    db.run(tx, _sql["begun"], {"crawl_id": due.id, "due_at": due.due_at})
 
 
 def by_id(tx: Connection, crawl_id: int) -> Crawl:

@@ -1,9 +1,12 @@
 -- create: a new crawl; nothing where the name is taken
 INSERT INTO crawls (name, scope, include, exclude, max_pages, max_bytes, max_depth, max_seconds, keep_fresh,
-                    sitemaps, honour_opt_outs, handlers, profile, archive, keep_links, near_duplicates, search, render)
+                    sitemaps, honour_opt_outs, handlers, profile, archive, keep_links, near_duplicates, search, render,
+                    every_s, round_at)
 VALUES (:name, :scope, CAST(:include AS text[]), CAST(:exclude AS text[]), :max_pages, :max_bytes, :max_depth,
         :max_seconds, :keep_fresh, :sitemaps, :honour_opt_outs, CAST(:handlers AS text[]), :profile, :archive,
-            :keep_links, :near_duplicates, :search, :render)
+            :keep_links, :near_duplicates, :search, :render,
+        CAST(:every_s AS double precision), CASE WHEN CAST(:every_s AS double precision) > 0
+            THEN clock_timestamp() + make_interval(secs => CAST(:every_s AS double precision)) END)
 ON CONFLICT (name) DO NOTHING
 RETURNING id
 
@@ -39,13 +42,36 @@ SET scope = :scope, include = CAST(:include AS text[]), exclude = CAST(:exclude 
     keep_fresh = :keep_fresh, sitemaps = :sitemaps, honour_opt_outs = :honour_opt_outs,
     handlers = CAST(:handlers AS text[]),
     profile = :profile, archive = :archive, keep_links = :keep_links, near_duplicates = :near_duplicates,
-    render = :render, revision = revision + 1,
+    render = :render, every_s = :every_s, revision = revision + 1,
+    round_at = CASE WHEN every_s = :every_s THEN round_at
+                    WHEN :every_s > 0
+                    THEN greatest(clock_timestamp(), active_since + make_interval(secs => :every_s)) END,
     search = :search, search_from = CASE WHEN search = :search THEN search_from ELSE 0 END,
     pages_reserved = CASE WHEN CAST(:max_pages AS bigint) IS NULL THEN 0
                           WHEN max_pages IS NULL THEN CAST(:max_pages AS bigint) ELSE pages_reserved END,
     pages_held_until = CASE WHEN max_pages IS NULL
                             THEN greatest(pages_held_until, clock_timestamp()) ELSE pages_held_until END
 WHERE id = :crawl_id
+
+-- lend_round: a finished crawl whose next round is due; others leave it alone for :lease_s
+UPDATE crawls
+SET round_at = clock_timestamp() + make_interval(secs => :lease_s)
+FROM (
+    SELECT id AS of_id, round_at AS due_at FROM crawls
+    WHERE state = 'finished' AND every_s > 0 AND round_at <= clock_timestamp()
+    ORDER BY round_at
+    LIMIT 1
+    FOR NO KEY UPDATE SKIP LOCKED
+) AS due
+WHERE id = due.of_id
+RETURNING id, name, due.due_at
+
+-- begun: the next round is a whole number of intervals after the one that was due
+UPDATE crawls
+SET round_at = CAST(:due_at AS timestamptz)
+               + ceil((extract(epoch FROM clock_timestamp() - CAST(:due_at AS timestamptz)) + 0.001) / every_s)
+               * make_interval(secs => every_s)
+WHERE id = :crawl_id AND every_s > 0
 
 -- start: from any state to active
 UPDATE crawls

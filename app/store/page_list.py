@@ -1,4 +1,4 @@
-"""Pages of a crawl, for `tiptoe page list` and `tiptoe changes`. One query of page_list.sql each."""
+"""Pages of a crawl, for `tiptoe page list`. One query of page_list.sql each."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -38,20 +38,7 @@ def listed(
     return db.run(tx, _sql["listed"], {**where, "url_like": url_like, "since": since, "n": n}).of(ListedPage)
 
 
-class PageTimes(NamedTuple):
-    """A page, and when it was first there, last changed, and gone since; None: it is there."""
-
-    host_id: int
-    key: bytes
-    url: str
-    host: str
-    title: str | None
-    first_fetched_at: datetime
-    changed_at: datetime
-    gone_at: datetime | None
-
-
-def changes(tx: Connection, *, crawl_id: int, after: tuple[int, bytes], since: datetime, n: int) -> list[PageTimes]:
-    """The next n pages that are new, changed or gone since then.   after: host id and key of the last one before"""
-    where = {"crawl_id": crawl_id, "after_host": after[0], "after_key": after[1], "since": since, "n": n}
-    return db.run(tx, _sql["changes"], where).of(PageTimes)
+def like(pattern: str) -> str:
+    """A pattern with * as LIKE has it."""
+    escaped = pattern.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return escaped.replace("*", "%") if "*" in pattern else f"%{escaped}%"

@@ -20,15 +20,3 @@ JOIN captures AS c
  AND c.id = CASE WHEN g.rendered > coalesce(g.plain, 0) THEN g.rendered ELSE g.latest END
 LEFT JOIN pages AS p ON p.host_id = g.host_id AND p.crawl_id = :crawl_id AND p.key = g.key
 ORDER BY g.host_id, g.key
-
--- changes: the next pages of a crawl that are new, changed or gone since a moment, in the order of their hosts and keys
-SELECT p.host_id, p.key, p.url, h.name AS host, p.title, p.first_fetched_at, p.changed_at, u.gone_at
-FROM pages AS p
-JOIN hosts AS h ON h.id = p.host_id
-LEFT JOIN urls AS u ON u.host_id = p.host_id AND u.crawl_id = p.crawl_id AND u.key = p.key
-WHERE p.crawl_id = :crawl_id
-  AND (p.host_id, p.crawl_id, p.key) > (CAST(:after_host AS bigint), :crawl_id, CAST(:after_key AS bytea))
-  AND (greatest(p.first_fetched_at, p.changed_at) >= CAST(:since AS timestamptz)
-       OR u.gone_at >= CAST(:since AS timestamptz))
-ORDER BY p.host_id, p.crawl_id, p.key
-LIMIT :n

@@ -52,6 +52,33 @@ class CopiedPage(NamedTuple):
     key: bytes
 
 
+class KeptPage(NamedTuple):
+    """A page that was stored, and whose text is new, or is not to be compared with the one before.
+
+    at          when it was fetched
+    is_first    it is new
+    is_changed  it is new, or says something else than before
+    """
+
+    host_id: int
+    crawl_id: int
+    key: bytes
+    url: str
+    text_sha256: bytes
+    at: datetime
+    is_first: bool
+    is_changed: bool
+
+
+class DroppedPage(NamedTuple):
+    """A page that was there, and was deleted."""
+
+    host_id: int
+    crawl_id: int
+    key: bytes
+    url: str
+
+
 class Revision(TypedDict):
     """The changes that a 304 brings to a page. noarchive: its text is dropped."""
 
@@ -63,21 +90,41 @@ class Revision(TypedDict):
     noarchive: bool
 
 
-def keep(tx: Connection, rows: Sequence[PageRow]) -> list[Where]:
-    """Store pages. Returns those whose text is new."""
+def keep(tx: Connection, rows: Sequence[PageRow]) -> list[KeptPage]:
+    """Store pages. Returns those whose text is new, or is not to be compared with the one before."""
     if not rows:
         return []
     found = db.run(tx, _sql["keep"], {"rows": db.rows_param(rows)}).all()
     if changed := [(row["host_id"], row["crawl_id"], row["key"]) for row in rows if row.get("changed")]:
-        db.run(tx, _sql["changed"], {"rows": places(changed)})
-    return [(row.host_id, row.crawl_id, row.key) for row in found]
+        found += db.run(tx, _sql["changed"], {"rows": places(changed)}).all()
+    return _kept(rows, found) if found else []
 
 
-def drop(tx: Connection, pages: Collection[Where]) -> None:
-    """Delete pages that must not be kept, with their notes as duplicates."""
-    if pages:
-        db.run(tx, _sql["drop"], {"rows": places(pages)})
-        forget_duplicates(tx, pages)
+def _kept(rows: Sequence[PageRow], found: Iterable[Any]) -> list[KeptPage]:
+    """The pages that the queries returned, each once."""
+    given = {(row["host_id"], row["crawl_id"], row["key"]): row for row in rows}
+    kept: dict[Where, KeptPage] = {}
+    for each in found:
+        place = (each.host_id, each.crawl_id, each.key)
+        row = given[place]
+        kept[place] = KeptPage(
+            *place,
+            row["url"],
+            row["text_sha256"],
+            each.fetched_at,
+            is_first=each.first_fetched_at == each.fetched_at,
+            is_changed=each.is_changed,
+        )
+    return [*kept.values()]
+
+
+def drop(tx: Connection, pages: Collection[Where]) -> list[DroppedPage]:
+    """Delete pages that must not be kept, with their notes as duplicates. Returns those that were there."""
+    if not pages:
+        return []
+    dropped = db.run(tx, _sql["drop"], {"rows": places(pages)}).of(DroppedPage)
+    forget_duplicates(tx, pages)
+    return dropped
 
 
 def revise(tx: Connection, rows: Sequence[Revision]) -> None:

@@ -1,20 +1,20 @@
 -- keep: store pages; a page fetched again replaces its row
 -- Texts of two versions of the reader are not compared: whether such a page has changed is not known.
--- Pages of crawls that are searched queue up to be indexed. It returns those whose text is new.
+-- Pages of crawls that are searched queue up to be indexed. Returns those whose text is new, or of another reader.
 -- The same bytes are no change, whatever is read from them: a newer release may read more, or less.
 -- What a browser made stands until it makes it anew: the plain answer of such a page says nothing. A document is no
 -- change of its shell, nor a shell of its document: only like is compared with like.
 WITH other AS (
 SELECT p.host_id, p.crawl_id, p.key
-FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id int8, crawl_id int8, key text, reader int2)
-CROSS JOIN LATERAL (
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id int8, crawl_id int8, key text, reader int2),
+LATERAL (
     SELECT * FROM pages
     WHERE host_id = r.host_id AND crawl_id = r.crawl_id AND key = decode(r.key, 'hex')
     OFFSET 0
 ) AS p
 WHERE p.reader IS DISTINCT FROM r.reader
 ), kept AS (
-INSERT INTO pages (host_id, crawl_id, key, url, status, content_type, charset, language, language_detected, title,
+INSERT INTO pages AS q (host_id, crawl_id, key, url, status, content_type, charset, language, language_detected, title,
     headline, author, data, description, published_at, published_from, modified_at, modified_from,
     published_on, modified_on, main_text, body_sha256, text_sha256, body_bytes, needs_script, truncated,
     links, canonical_url, directives, opt_out, depth, links_cut, reader, first_fetched_at, fetched_at,
@@ -31,12 +31,12 @@ FROM json_to_recordset(CAST(:rows AS json)) AS r (
     published_on date, modified_on date, published_at timestamptz, published_from text, modified_at timestamptz,
     modified_from text, main_text text, body_sha256 text, text_sha256 text, body_bytes int8,
     needs_script jsonb, truncated bool, links int, canonical_url text, directives text, opt_out text,
-    depth int, links_cut bool, reader int2, rendered bool, awaits bool)
-CROSS JOIN (SELECT clock_timestamp() AS at) AS now
-WHERE r.awaits IS NOT TRUE OR NOT EXISTS (
+    depth int, links_cut bool, reader int2, rendered bool, awaits bool),
+clock_timestamp() AS now (at)
+WHERE awaits IS NOT TRUE OR NOT EXISTS (
     SELECT FROM pages AS p
-    WHERE p.host_id = r.host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key, 'hex')
-    AND p.rendered_at IS NOT NULL)
+    WHERE (p.host_id, p.crawl_id, p.key) = (r.host_id, r.crawl_id, decode(r.key, 'hex'))
+    AND rendered_at IS NOT NULL)
 ON CONFLICT (host_id, crawl_id, key) DO UPDATE
 SET status = excluded.status, content_type = excluded.content_type, charset = excluded.charset,
     language = excluded.language, language_detected = excluded.language_detected, title = excluded.title,
@@ -49,27 +49,28 @@ SET status = excluded.status, content_type = excluded.content_type, charset = ex
     truncated = excluded.truncated, links = excluded.links, canonical_url = excluded.canonical_url,
     directives = excluded.directives, opt_out = excluded.opt_out, fetched_at = excluded.fetched_at,
     rendered_at = excluded.rendered_at, links_cut = excluded.links_cut, reader = excluded.reader,
-    changed_at = CASE WHEN pages.text_sha256 = excluded.text_sha256 OR pages.body_sha256 = excluded.body_sha256
-    OR pages.reader IS DISTINCT FROM excluded.reader
-    OR pages.rendered_at IS NULL AND excluded.rendered_at IS NOT NULL
-    OR pages.rendered_at IS NOT NULL AND excluded.rendered_at IS NULL
+    changed_at = CASE WHEN q.text_sha256 = excluded.text_sha256 OR q.body_sha256 = excluded.body_sha256
+    OR q.reader IS DISTINCT FROM excluded.reader
+    OR q.rendered_at IS NULL AND excluded.rendered_at IS NOT NULL
+    OR q.rendered_at IS NOT NULL AND excluded.rendered_at IS NULL
     AND excluded.needs_script IS NOT NULL
-    THEN pages.changed_at ELSE excluded.changed_at END
-RETURNING host_id, crawl_id, key,
+    THEN q.changed_at ELSE excluded.changed_at END
+RETURNING host_id, crawl_id, key, first_fetched_at, fetched_at, changed_at,
     changed_at = fetched_at OR rendered_at IS NOT NULL OR needs_script IS NOT NULL AS is_new
 ), searched AS (
 INSERT INTO search_queue (host_id, crawl_id, key)
 SELECT k.host_id, crawl_id, k.key FROM kept AS k JOIN crawls AS c ON c.id = crawl_id AND search
 )
-SELECT k.host_id, k.crawl_id, k.key
+SELECT k.host_id, k.crawl_id, k.key, first_fetched_at, fetched_at, changed_at = fetched_at AS is_changed
 FROM kept AS k
-WHERE k.is_new OR (k.host_id, k.crawl_id, k.key) IN (SELECT host_id, crawl_id, key FROM other)
+WHERE is_new OR (k.host_id, k.crawl_id, k.key) IN (SELECT host_id, crawl_id, key FROM other)
 
 -- changed: pages that were stored just now, and say something else than before
 UPDATE pages AS p
 SET changed_at = p.fetched_at
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
 WHERE p.host_id = r.host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key, 'hex')
+RETURNING p.host_id, p.crawl_id, p.key, p.first_fetched_at, p.fetched_at, true AS is_changed
 
 -- said: what a host's pages say that others fetched since, of the latest
 -- Their URLs, and of a long text a part from its beginning and one from its middle. A worker's own visits since then
@@ -96,6 +97,7 @@ WHERE p.main_text <> ''
 DELETE FROM pages AS p
 USING json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
 WHERE p.host_id = r.host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key, 'hex')
+RETURNING p.host_id, p.crawl_id, p.key, p.url
 
 -- revise: apply a 304's changes to a stored page; exports of what is new take it again
 UPDATE pages AS p

@@ -121,7 +121,7 @@ SELECT c.revision, c.max_pages IS NOT NULL AS has_page_budget, c.honour_opt_outs
        u.kind, u.url, u.linked, u.lane, u.depth, u.hops, u.score, u.attempts, u.network_failures, u.server_failures,
        u.parse_failures, u.etag, u.last_modified, u.body_sha256, u.text_sha256, u.interval_s,
        u.outcome, u.alias_of, u.fetched_at, u.sitemap_id, u.lastmod, u.directives, u.opt_out, u.cause,
-       u.detail, u.found_on, u.change_shape, u.change_s, u.score_parts, p.reader
+       u.detail, u.found_on, u.change_shape, u.change_s, u.score_parts, u.gone_at, p.reader
 FROM urls AS u JOIN crawls AS c ON c.id = u.crawl_id
 LEFT JOIN pages AS p
   ON p.host_id = u.host_id AND p.crawl_id = u.crawl_id AND p.key = u.key AND p.rendered_at IS NOT NULL

@@ -97,6 +97,7 @@ class Due(NamedTuple):
     honour_opt_outs: bool
     found_on: str | None
     score_parts: int | None
+    gone_at: datetime | None
 
 
 _crawl_of = attrgetter(*DueCrawl._fields)

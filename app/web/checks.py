@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Engine
 
+from app.admin import webhooks
 from app.admin.board.readiness import readiness
 from app.admin.doctor import Check, Grade
 from app.config import Settings
@@ -44,17 +45,21 @@ class Checks:
         with self._lock:
             if time.monotonic() - self._at >= AT_ONCE_S:  # else another has just made them
                 ready = readiness(self._engine, self._settings).checks
-                self._found = [*ready, *self._of_broker(), *(self._of_politeness() if len(ready) > 1 else [])]
+                self._found = [*ready, *self._of_broker(), *(self._of_work() if len(ready) > 1 else [])]
                 self._at = time.monotonic()
             return self._found
 
-    def _of_politeness(self) -> Sequence[Check]:
-        """Judge the newest requests as the alert does. It is no matter of readiness."""
+    def _of_work(self) -> Sequence[Check]:
+        """Judge the newest requests as the alert does, and subscribers. Neither is a matter of readiness."""
         try:
             with db.transaction(self._engine) as tx:
                 judged = fleet.judged(tx)
+            return [*self._of_politeness(judged), *webhooks.checks(self._engine)]
         except ServiceError:  # it went since: the next look says so
             return []
+
+    @staticmethod
+    def _of_politeness(judged: fleet.JudgedGaps) -> Sequence[Check]:
         early = judged.gap + judged.concurrent
         if not early:
             return []

@@ -19,7 +19,7 @@ from app.web.render import refusal
 _log = structlog.get_logger()
 PAGE_S: Final = 20.0
 GRACE_S: Final = 2.0
-STREAMS: Final = frozenset({"/stream", "/export/file"})
+STREAMS: Final = frozenset({"/stream", "/changes/stream", "/export/file"})
 STATUS: Final = 504
 _WHAT = "this page"
 _REMEDY = (

@@ -40,6 +40,11 @@ class Pulse:
     def is_full(self) -> bool:
         return self._watching >= self._most
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the process ends, and streams with it."""
+        return self._is_closed
+
     @contextlib.contextmanager
     def seat(self) -> Iterator[None]:
         """The place of one viewer. Whoever holds one is looked for."""

@@ -10,6 +10,7 @@ from app.web import health, live, metrics, order
 from app.web.pages import (
     account,
     capture,
+    changes,
     crawl,
     export_form,
     fleet,
@@ -41,6 +42,9 @@ routes: list[BaseRoute] = [
     Route("/url/diff", capture.diff),
     Route("/url/download", capture.download),
     Route("/pages", pages_found.pages),
+    Route("/changes", changes.show),
+    Route("/changes.atom", changes.atom),
+    Route("/changes/stream", changes.stream),
     Route("/export", export_form.ask),
     Route("/export/file", export_form.save),
     Route("/page", capture.stored),

@@ -52,6 +52,9 @@ def test_beat_claims_itself_and_sends_the_rest() -> None:
         "reprice",
         "reread",
         "measure",
+        "rounds",
+        "forget_changes",
+        "webhooks",
     }
 
 

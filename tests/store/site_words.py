@@ -7,6 +7,10 @@ from uuid import UUID
 
 from sqlalchemy import Connection, text
 
+from app.features.changes import rows as changes
+from app.features.changes import webhooks
+from app.features.changes.cursor import Cursor, EventPlace
+from app.features.changes.webhooks import DueWebhook, NewWebhook
 from app.features.links import rows as links
 from app.features.search import rows as search
 from app.model import Capture, Cause, Origin, Rest, RestReason, VisitEnding
@@ -29,6 +33,7 @@ from app.store import (
     visits,
 )
 from app.store.budgets import Budget, BudgetKind
+from app.store.pages import DroppedPage
 from app.store.robots import Fetched
 from tests.store.rows import admission, result
 
@@ -47,6 +52,7 @@ def write(tx: Connection, word: str, host_id: int, crawl_id: int) -> None:
     _archive(tx, word, page)
     _extraction(tx, word, page)
     _order(tx, word)
+    _changes(tx, word, host_id, crawl_id)
 
 
 def _host(tx: Connection, word: str, host_id: int) -> None:
@@ -174,6 +180,19 @@ def _extraction(tx: Connection, word: str, page: dict[str, Any]) -> None:
     extractions.end(tx, [ending])  # type: ignore[list-item]
     item = {"title": word, word: {"deep": [word, 1]}}
     items.replace(tx, held, [{**row, "n": 0, "url": word, "item": item}])  # type: ignore[typeddict-item]
+
+
+def _changes(tx: Connection, word: str, host_id: int, crawl_id: int) -> None:
+    known = admission(host_id, crawl_id)
+    changes.dropped(tx, [DroppedPage(host_id, crawl_id, known["key"], word)])
+    begin = Cursor("", EventPlace(0, 0))
+    webhook_id = webhooks.add(tx, NewWebhook(crawl_id, "http://h/", "", None, None), begin)
+    assert webhook_id is not None
+    (made,) = webhooks.listed(tx)
+    due = DueWebhook(
+        webhook_id, crawl_id, made.crawl, made.url, "", None, None, made.xid, made.at_id, "", 0, made.next_try_at
+    )
+    webhooks.failed(tx, due, word, rest_s=1.0)
 
 
 def _order(tx: Connection, word: str) -> None:

@@ -23,7 +23,7 @@ OURS = {
         crawls.exclude crawls.sitemaps crawls.handlers crawls.ended_because hosts.queue hosts.quiet_hours domains.name
         domains.quiet_hours hosts.dropped_parameters
         host_events.event host_events.detail visits.queue visits.worker extractions.handler items.handler
-        archive_nodes.place""".split(),  # noqa: SIM905  # a list literal takes a line per word
+        archive_nodes.place webhooks.url webhooks.kinds webhooks.pattern webhooks.secret""".split(),  # noqa: SIM905  # a list literal takes a line per word
         "an operator's, or of his settings",
     ),
     **dict.fromkeys(
@@ -31,7 +31,8 @@ OURS = {
         robots_copies.availability duplicates.kind budgets.kind suppressions.reason fetches.kind fetches.reason
         fetches.outcome
         fetches.failure sitemaps.format lineage.seen hosts.resting_because urls.cause visits.ending segments.state
-        captures.kind extractions.state renders.state renders.ending crawls.render""".split(),  # noqa: SIM905  # a list literal takes a line per word
+        captures.kind extractions.state renders.state renders.ending crawls.render changes.kind
+        changes_kept.lineage webhooks.lineage""".split(),  # noqa: SIM905  # a list literal takes a line per word
         "a closed list of our words",
     ),
     **dict.fromkeys(

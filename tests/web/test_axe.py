@@ -28,6 +28,7 @@ AXE = (Path(__file__).parent / "vendor" / "axe-4.14.1.min.js").read_text(encodin
 SERIOUS = {"serious", "critical"}
 FOR_PROGRAMS = (
     "/status",
+    "/changes.atom",
     "/readyz",
     "/healthz",
     "/metrics",

@@ -146,3 +146,23 @@ def test_a_page_finds_its_stream_again_after_an_answer_that_was_none(browser: Br
     page.locator("[data-requests] tr").first.wait_for()
     assert not page.locator("#trouble").is_visible()
     page.context.close()
+
+
+def test_a_change_joins_the_open_page(browser: Browser, chromium: Chromium, crawled: Engine) -> None:
+    """By a stream of events of its own, as a text that is never markup."""
+    seen = Seen()
+    page = opened(chromium, seen, browser.entrance)
+    page.goto(browser.url + "/changes?crawl=docs")
+    page.locator("[data-changes] tr").first.wait_for()
+    sql(
+        crawled,
+        """INSERT INTO changes (crawl_id, host_id, key, kind, at, url, why)
+           SELECT crawl_id, host_id, key, 'withdrawn', clock_timestamp(), url, '<b>noindex</b>' FROM pages
+           WHERE crawl_id = 1 ORDER BY key LIMIT 1""",
+    )
+    try:
+        page.locator("[data-changes] tr", has_text="<b>noindex</b>").wait_for()
+        assert seen.said == []
+    finally:
+        sql(crawled, "DELETE FROM changes WHERE kind = 'withdrawn'")
+    page.context.close()

@@ -55,6 +55,11 @@ PAGES = [
     ("/pages?crawl=docs&find=/B", ">B</a>"),
     ("/pages?crawl=docs&kind=gone", "No page matches"),
     ("/pages?crawl=shells&kind=made+by+a+browser", ">Made</a>"),
+    ("/changes", "newest are first"),
+    ("/changes?crawl=docs&kind=new", "&lt;script&gt;alert(1)&lt;/script&gt;"),
+    ("/changes?crawl=docs&kind=gone", "Nothing has changed yet"),
+    ("/changes?crawl=docs", "tiptoe webhook add docs URL"),
+    ("/changes.atom?crawl=docs", "&lt;script&gt;alert(1)&lt;/script&gt;"),
     ("/export?crawl=docs", "Content of a page"),
     ("/export/file?crawl=docs", "A lantern in the orchard."),
     ("/page?u={url}a&crawl=docs", "A lantern in the orchard."),
@@ -129,7 +134,7 @@ def test_every_route_is_opened_by_a_row() -> None:
     """Else a page could be added that no test opens. POST and pictures have rows of their own; a stream never ends."""
     known = {path.partition("?")[0] for path, _ in PAGES}
     paths = {route.path for route in routes if isinstance(route, Route) and "GET" in (route.methods or ())}
-    assert paths - known == {"/stream", "/act/{key}", "/page/picture"}
+    assert paths - known == {"/stream", "/changes/stream", "/act/{key}", "/page/picture"}
 
 
 def test_a_title_that_is_a_script_is_a_text(browser: Browser, site: Site) -> None:

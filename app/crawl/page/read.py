@@ -25,15 +25,15 @@ from app.policy.lifecycle import UrlEvent
 from app.policy.scope import Scope, judge
 from app.policy.url import Canon, in_encoding
 from app.store import pages
-from app.store.pages import PageRow, Revision, Where
+from app.store.pages import KeptPage, PageRow, Revision, Where
 from app.store.reread import ReadRow
 
 _log = structlog.get_logger()
 _EMPTY = sha256(b"").digest()
 
 
-def _keep(settling: Settling) -> list[Where]:
-    """Store pages. Returns those whose text is new."""
+def _keep(settling: Settling) -> list[KeptPage]:
+    """Store pages. Returns those whose text is new, or is not to be compared with the one before."""
     readings = [reading for visit in settling.visits for reading in visit.batch.found.readings]
     return pages.keep(settling.tx, [reading.page for reading in readings if reading.page is not None])
 

@@ -12,7 +12,7 @@ from app.plugins import answers
 
 
 def _queue(settling: Settling) -> None:
-    rows.queue(settling.tx, settling.brought[PAGES])
+    rows.queue(settling.tx, [page[:3] for page in settling.brought[PAGES]])
     rows.queue_gone(settling.tx, settling.rows(KEPT_OUT))
 
 

@@ -6,6 +6,7 @@ from hashlib import sha256
 
 from app.model import Budgets, CrawlChange, CrawlSpec
 from app.policy.focus.shipped import NAMES
+from app.policy.moment import NO_INTERVAL, interval_s, interval_text
 from app.web.acts.act import Fields, FormField, Values, lines, number, text, whole
 from app.web.board import Board
 
@@ -55,6 +56,7 @@ def _spec_fields() -> Sequence[FormField]:
         FormField(name="render", label="Pages that a browser opens", kind="choice", options=_RENDER),
         FormField(name="profile", label="Profile", kind="choice", options=profiles),
         FormField(name="keep_fresh", label="Do not end: fetch pages again when they are due", kind="check"),
+        FormField(name="every", label="Begin a round by itself every", hint="1d, 12h, 2w; none: by hand"),
         FormField(name="search", label="Index the words of its pages, for search", kind="check"),
         FormField(name="archive", label="Keep answers with their bodies in the archive", kind="check"),
         FormField(name="honour_opt_outs", label="Keep no page whose owner opts out of data mining", kind="check"),
@@ -87,6 +89,7 @@ def values_of(spec: CrawlSpec) -> Values:
         "exclude": "\n".join(spec.exclude),
         "sitemaps": spec.sitemaps,
         "render": spec.render,
+        "every": interval_text(spec.every_s),
         "profile": spec.profile if spec.profile in NAMES else OWN,
         **{name: "on" if getattr(spec, name) else "" for name in _CHECKS},
         **budgets,
@@ -108,6 +111,7 @@ def change_of(fields: Fields) -> CrawlChange:
         },
         sitemaps=text(fields, "sitemaps"),
         render=text(fields, "render"),
+        every_s=interval_s(fields.get("every") or NO_INTERVAL, option="every"),
         profile=profile if profile in NAMES else None,
         keep_fresh=bool(fields.get("keep_fresh")),
         honour_opt_outs=bool(fields.get("honour_opt_outs")),

@@ -9,6 +9,7 @@ from app.admin import crawls
 from app.admin.board import lists
 from app.admin.board.tally import DAYS
 from app.policy.focus.shipped import NAMES, profile_of
+from app.policy.moment import interval_text
 from app.store import crawls as crawl_rows
 from app.store import db
 from app.store.crawls import Crawl
@@ -16,7 +17,7 @@ from app.web.board import board_of
 from app.web.live import crawl_texts, share_of_budget
 from app.web.once import KEPT_MOST_S, KEPT_TIMES
 from app.web.order import acts_on, order_of
-from app.web.render import page
+from app.web.render import page, when
 
 HOSTS = 10
 HOSTS_MOST = 10_000  # of a crawl, to be sorted at each look
@@ -78,6 +79,8 @@ def _facts(crawl: Crawl) -> list[tuple[str, object]]:
         "Max depth": crawl.max_depth,
         "Most seconds": None if crawl.max_seconds is None else f"{crawl.max_seconds:,g}",
         "Keeps fresh": "yes" if crawl.keep_fresh else "no",
+        "A round every": interval_text(crawl.every_s) if crawl.every_s else None,
+        "Next round": crawl.round_at and when(crawl.round_at),
         "Sitemaps": crawl.sitemaps,
         "Renders": crawl.render,
         "Profile": profile,

@@ -213,6 +213,17 @@
     else listen();
   };
 
+  // Changes of a crawl join their table as they come. A browser names the last one that it had, and goes on behind it.
+  const join = (table) => {
+    const source = new EventSource(table.dataset.changes);
+    source.addEventListener("change", (event) => {
+      const { at, change, url, title, why } = JSON.parse(event.data);
+      const row = table.insertRow(0);
+      for (const text of [at.slice(0, 19).replace("T", " "), change, url, title, why]) row.insertCell().textContent = text ?? "";
+      if (table.rows.length > 500) table.deleteRow(-1);
+    });
+  };
+
   // A table that is wider than its place is scrolled by keyboard, too.
   const reach = () => {
     for (const place of document.querySelectorAll(".scroll")) {
@@ -223,6 +234,7 @@
 
   addEventListener("DOMContentLoaded", () => {
     start();
+    for (const table of document.querySelectorAll("[data-changes]")) join(table);
     reach();
     document.querySelector(".side [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
     addEventListener("resize", reach);

@@ -1,0 +1,134 @@
+"""Sends subscribers what they have not got: in order, at least once, each at its own pace.
+
+A subscriber is lent to one sender at a time. One that does not answer rests, longer each time, and costs the others
+nothing. Requests go through the guard that all requests go through, with a bounded time, and no body of the answer is
+read but a little JSON.
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from itertools import islice
+from typing import Final
+
+import orjson
+import structlog
+from sqlalchemy import Engine
+
+from app.config import Settings
+from app.crawl.state.setup import make_sender
+from app.errors import InputError, NotSent
+from app.features.changes import signing, webhooks
+from app.features.changes.feed import Feed
+from app.features.changes.rows import Filters, PageEvent
+from app.features.changes.webhooks import DueWebhook
+from app.model import Failure, Reply, Request, Unsent
+from app.store import db
+from app.store.page_list import like
+
+EVENTS_MOST: Final = 100  # of a message
+DEADLINE_S: Final = 10.0
+LEASE_S: Final = 60.0  # it outlasts the message: reading its events, and the deadline
+ANSWER_BYTES: Final = 16 * 1024
+RUN_S: Final = 5.0  # a run sends no message after it
+REST_S, REST_MOST_S = 5.0, 3_600.0
+WHY_CHARS: Final = 200
+Send = Callable[[Request], Reply | Unsent]
+_log = structlog.get_logger()
+
+
+def deliver(engine: Engine, settings: Settings, send: Send | None = None, *, most: int = EVENTS_MOST) -> int:
+    """Send messages to subscribers that are due. Returns how many were taken.
+
+    send  None: a sender of its own;   most: events of a message
+    """
+    until, taken = time.monotonic() + RUN_S, 0
+    with ExitStack() as stack:
+        while time.monotonic() < until:
+            with db.transaction(engine) as tx:
+                due = webhooks.claim(tx, lease_s=LEASE_S)
+            if due is None:
+                break
+            if send is None:  # of this run alone: subscribers are few, and most runs find none due
+                own = make_sender(settings)
+                stack.callback(own.close)
+                send = own.send
+            taken += _serve(engine, due, send, most)
+    return taken
+
+
+def message(due: DueWebhook, events: list[PageEvent], feed: Feed) -> tuple[str, bytes]:
+    """The id and the body of a message."""
+    last = str(feed.at(events[-1]))
+    said = [
+        {
+            "id": str(feed.at(event)),
+            "change": event.kind,
+            "at": event.at,
+            "url": event.url,
+            "host": event.host,
+            "title": event.title,
+            "why": event.why,
+        }
+        for event in events
+    ]
+    return last, orjson.dumps({"crawl": due.crawl, "events": said, "cursor": last})
+
+
+def rest_s(failures: int) -> float:
+    """Seconds until the next try.   failures: in a row, before this one"""
+    return float(min(REST_S * 2 ** min(failures, 20), REST_MOST_S))
+
+
+def _serve(engine: Engine, due: DueWebhook, send: Send, most: int) -> bool:
+    """Send a subscriber its next message, and note what became of it. Returns whether it was taken."""
+    filters = Filters(kinds=due.kinds, url_like=like(due.pattern) if due.pattern else None)
+    try:
+        feed = Feed(engine, due.crawl_id, after=due.cursor, filters=filters)
+        events = [*islice(feed.ready(n=most), most)]
+        why = _post(due, events, feed, send) if events else None
+    except InputError as error:
+        why = f"{error.what}: {error.remedy}; tiptoe webhook replay {due.id} --from start"
+    except NotSent as error:  # for want of a socket or a name server of ours
+        why = str(error)
+    with db.transaction(engine) as tx:
+        if why is None:
+            webhooks.sent(tx, due, feed.cursor, n=len(events))
+        else:
+            webhooks.failed(tx, due, why[:WHY_CHARS], rest_s=rest_s(due.failures))
+    if why is not None:
+        _log.warning("webhook.failed", webhook=due.id, crawl=due.crawl, url=due.url, failures=due.failures + 1, why=why)
+    elif due.failures:
+        _log.info("webhook.answers_again", webhook=due.id, crawl=due.crawl, url=due.url, failures=due.failures)
+    return why is None
+
+
+def _post(due: DueWebhook, events: list[PageEvent], feed: Feed, send: Send) -> str | None:
+    """Send a message. Returns why it was not taken."""
+    last, body = message(due, events, feed)
+    signed = signing.fields(due.secret, message=last, at=int(time.time()), body=body)
+    reply = send(
+        Request(
+            url=due.url,
+            method="POST",
+            content=body,
+            fields={"Content-Type": "application/json", **signed},
+            wanted_types=("application/json",),
+            max_body_bytes=ANSWER_BYTES,
+            deadline_s=DEADLINE_S,
+        )
+    )
+    return why_not(reply)
+
+
+def why_not(reply: Reply | Unsent) -> str | None:
+    """Why a message was not taken; None: it was."""
+    if isinstance(reply, Unsent):
+        return "it was not sent"
+    if reply.failure is Failure.ADDRESS:
+        return f"its address may not be contacted: {reply.detail}"
+    if reply.failure is not None:
+        return f"it did not answer in full within {DEADLINE_S:g} s: {reply.failure}, {reply.detail}"
+    if reply.status is not None and 200 <= reply.status < 300:
+        return None
+    return f"it answered {reply.status}"
