@@ -21,6 +21,7 @@ class RequestKind(StrEnum):
     SITEMAP = "sitemap"
     ROBOTS = "robots"
     TDMREP = "tdmrep"  # /.well-known/tdmrep.json
+    LICENCE = "licence"  # an RSL licence file
     SUBREQUEST = "subrequest"  # that a page makes in a browser: a script, its data, an iframe
 
 

@@ -86,7 +86,7 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     awaits = home is None and _awaits(visit, read)
     if awaits and due.text_sha256 is not None and due.reader == READER:
         text_sha256 = due.text_sha256  # what a browser made before is compared
-    attempt.brought.reading = visit.batch.found.read(row, found)
+    attempt.brought.reading, attempt.brought.wished = visit.batch.found.read(row, found), wished
     attempt.brought.awaits = awaits
     taken_in(visit, read)
     changed = _changed(visit, attempt, text_sha256, awaits=awaits)
@@ -213,6 +213,7 @@ def headers_alone(visit: Visit, attempt: Attempt) -> Wishes:
     """Apply the headers of a 304 to a page that we have: what is kept of it may change."""
     due = attempt.due
     wished = preferences.of_unchanged(visit.worker, visit.lease, visit.origins, due, attempt.url, attempt.reply)
+    attempt.brought.wished = wished
     if wished.kept_out is not None:
         visit.batch.add(KEPT_OUT, (visit.host_id, due.crawl_id, due.key))
     elif (wished.directives, wished.opt_out) != (due.directives, due.opt_out):

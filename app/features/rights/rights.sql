@@ -1,0 +1,99 @@
+-- licences: what is on record of licence files
+SELECT url, contents, problem,
+       CAST(extract(epoch FROM clock_timestamp() - asked_at) AS double precision) AS age_s
+FROM licences
+WHERE url = ANY(CAST(:urls AS text[]))
+
+-- keep_licences: store results of requests for licence files; one that failed leaves what was read before
+INSERT INTO licences (url, contents, problem, status, asked_at, read_at)
+SELECT DISTINCT ON (r.url) r.url, r.contents, r.problem, r.status, r.at, CASE WHEN r.contents IS NOT NULL THEN r.at END
+FROM json_to_recordset(CAST(:rows AS json)) AS r (
+    url text, contents jsonb, problem text, status smallint, at timestamptz)
+ORDER BY r.url, r.at DESC
+ON CONFLICT (url) DO UPDATE
+SET contents = CASE WHEN excluded.contents IS NULL AND excluded.status IS NULL THEN licences.contents
+                    ELSE excluded.contents END,
+    problem = excluded.problem, status = excluded.status, asked_at = excluded.asked_at,
+    read_at = coalesce(excluded.read_at, licences.read_at)
+
+-- keep_statements: store sets of statements, each once; in key order, so that two settles cannot deadlock
+INSERT INTO statements (sha256, said, archive, search, ai_input, ai_train, decided, unread)
+SELECT decode(r.sha256, 'hex'), r.said, r.archive, r.search, r.ai_input, r.ai_train, r.decided, r.unread
+FROM json_to_recordset(CAST(:rows AS json)) AS r (
+    sha256 text, said jsonb, archive text, search text, ai_input text, ai_train text, decided jsonb, unread text[])
+WHERE NOT EXISTS (SELECT FROM statements AS s WHERE s.sha256 = decode(r.sha256, 'hex'))
+ORDER BY 1
+ON CONFLICT (sha256) DO NOTHING
+
+-- keep_rights: note what the owners of pages state, where it is something else than before
+INSERT INTO rights (host_id, crawl_id, key, url, said)
+SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.url, decode(r.said, 'hex')
+FROM json_to_recordset(CAST(:rows AS json)) AS r (
+    host_id bigint, crawl_id bigint, key text, url text, said text, is_silent boolean)
+LEFT JOIN LATERAL (
+    SELECT said FROM rights AS b
+    WHERE b.host_id = r.host_id AND b.crawl_id = r.crawl_id AND b.key = decode(r.key, 'hex')
+    ORDER BY b.since DESC
+    LIMIT 1
+) AS before ON true
+WHERE CASE WHEN before.said IS NULL THEN NOT r.is_silent ELSE before.said <> decode(r.said, 'hex') END
+ON CONFLICT (host_id, crawl_id, key, since) DO NOTHING
+
+-- waiting: pages of a host whose statements name a licence that had not been read, with these statements
+SELECT r.crawl_id, r.key, r.url, s.said
+FROM (
+    SELECT DISTINCT ON (crawl_id, key) *
+    FROM rights
+    WHERE host_id = :host_id
+    ORDER BY crawl_id, key, since DESC
+) AS r
+JOIN statements AS s ON s.sha256 = r.said
+WHERE s.unread && CAST(:urls AS text[])
+LIMIT :n
+
+-- of_url: what was stated of a URL, by crawl, the latest first
+SELECT c.name AS crawl, r.url, r.since, s.said
+FROM rights AS r
+JOIN statements AS s ON s.sha256 = r.said
+JOIN crawls AS c ON c.id = r.crawl_id
+WHERE r.host_id = :host_id AND r.key = :key
+ORDER BY c.name, r.since DESC
+
+-- of_host: how many pages of a host have each set of statements, by crawl, the most first
+SELECT c.name AS crawl, count(*) AS pages, min(r.url) AS example, s.said
+FROM (
+    SELECT DISTINCT ON (crawl_id, key) *
+    FROM rights
+    WHERE host_id = :host_id
+    ORDER BY crawl_id, key, since DESC
+) AS r
+JOIN statements AS s ON s.sha256 = r.said
+JOIN crawls AS c ON c.id = r.crawl_id
+GROUP BY c.name, s.sha256, s.said
+ORDER BY c.name, pages DESC, example
+LIMIT :n
+
+-- kept: whether a URL is a page of a crawl
+SELECT c.name AS crawl, p.url, p.fetched_at
+FROM pages AS p JOIN crawls AS c ON c.id = p.crawl_id
+WHERE p.host_id = :host_id AND p.key = :key
+ORDER BY c.name
+
+-- of_pages: what is stated of these pages
+SELECT r.host_id, encode(r.key, 'hex') AS key, s.said
+FROM json_to_recordset(CAST(:rows AS json)) AS p (host_id bigint, key text)
+CROSS JOIN LATERAL (
+    SELECT * FROM rights AS f
+    WHERE f.host_id = p.host_id AND f.crawl_id = :crawl_id AND f.key = decode(p.key, 'hex')
+    ORDER BY f.since DESC
+    LIMIT 1
+) AS r
+JOIN statements AS s ON s.sha256 = r.said
+
+-- by_crawl: verdicts of a crawl's pages: how many of each, by purpose
+SELECT purpose, answer, count(*) AS pages
+FROM v_rights AS v
+CROSS JOIN LATERAL (VALUES ('archive', v.archive), ('search', v.search), ('ai-input', v.ai_input),
+                           ('ai-train', v.ai_train)) AS each (purpose, answer)
+WHERE v.crawl_id = :crawl_id
+GROUP BY purpose, answer

@@ -1,0 +1,195 @@
+"""Statements, verdicts and licence files as rows. One query of rights.sql each, in the caller's transaction."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from hashlib import sha256
+from typing import Any, NamedTuple, TypedDict
+
+import orjson
+from sqlalchemy import Connection
+
+from app.features.rights.purpose import UNREAD, Purpose, verdicts
+from app.policy.tdm import LICENCE, SIGNAL, USAGE, Signal
+from app.store import db
+
+_sql = db.queries("rights", __file__)
+MOST_WAITING = 1_000  # pages of a host whose verdicts a licence that was read changes, in one settle
+_OF_DOCUMENT = frozenset(
+    {"TDMRep meta", "link element", "Link header", "TDMRep header", f"{USAGE} header", f"{SIGNAL} header"}
+)
+MOST_SETS = 50  # of a host, that are shown
+
+
+class LicenceRow(TypedDict):
+    """The result of a request for a licence file.
+
+    contents  as `rsl.as_rows` writes them; None: nobody knows what it states
+    status    None: no answer; what was read before stays
+    """
+
+    url: str
+    contents: list[dict[str, Any]] | None
+    problem: str | None
+    status: int | None
+    at: datetime
+
+
+class KnownLicence(NamedTuple):
+    """A licence file on record.   age_s: since the last attempt"""
+
+    url: str
+    contents: list[dict[str, Any]] | None
+    problem: str | None
+    age_s: float
+
+
+class RightsRow(TypedDict):
+    """What the owner of a page states. No statement: it may have had some before.
+
+    is_confirmed  by a 304, which has no document: what that one states stands
+    """
+
+    host_id: int
+    crawl_id: int
+    key: bytes
+    url: str
+    statements: Sequence[Signal]
+    is_confirmed: bool
+
+
+class Stated(NamedTuple):
+    """What was stated of a URL in a crawl, from a moment on."""
+
+    crawl: str
+    url: str
+    since: datetime
+    said: list[Signal]
+
+
+class StatedSet(NamedTuple):
+    """A set of statements, and how many pages of a host have it."""
+
+    crawl: str
+    pages: int
+    example: str
+    said: list[Signal]
+
+
+def signals(said: Sequence[Mapping[str, Any]]) -> list[Signal]:
+    return [Signal(**each) for each in said]
+
+
+def licences(tx: Connection, urls: Sequence[str]) -> dict[str, KnownLicence]:
+    return {row.url: row for row in db.run(tx, _sql["licences"], {"urls": list(urls)}).of(KnownLicence)}
+
+
+def keep_licences(tx: Connection, rows: Sequence[LicenceRow]) -> None:
+    db.run(tx, _sql["keep_licences"], {"rows": db.rows_param(rows)})
+
+
+def keep(tx: Connection, rows: Sequence[RightsRow]) -> None:
+    """Note statements; of several of a page in one settle the last stands."""
+    last = {(row["host_id"], row["crawl_id"], row["key"]): row for row in rows}
+    before = _before(tx, [row for row in last.values() if row["is_confirmed"]])
+    sets: dict[str, dict[str, Any]] = {}
+    noted = []
+    for (host_id, crawl_id, key), row in last.items():
+        stated = [*row["statements"], *of_document(before.get((host_id, crawl_id, key), ()), row["statements"])]
+        said = _set(stated)
+        sets[said["sha256"]] = said
+        noted.append(
+            {
+                "host_id": host_id,
+                "crawl_id": crawl_id,
+                "key": key,
+                "url": row["url"],
+                "said": said["sha256"],
+                "is_silent": not stated,
+            }
+        )
+    if noted:
+        db.run(tx, _sql["keep_statements"], {"rows": db.rows_param(list(sets.values()))})
+        db.run(tx, _sql["keep_rights"], {"rows": db.rows_param(noted)})
+
+
+def _before(tx: Connection, rows: Sequence[RightsRow]) -> dict[tuple[int, int, bytes], list[Signal]]:
+    """The statements on record of these pages."""
+    found: dict[tuple[int, int, bytes], list[Signal]] = {}
+    for crawl_id in sorted({row["crawl_id"] for row in rows}):
+        places = [(row["host_id"], row["key"].hex()) for row in rows if row["crawl_id"] == crawl_id]
+        for (host_id, key), said in of_pages(tx, crawl_id, places).items():
+            found[host_id, crawl_id, bytes.fromhex(key)] = said
+    return found
+
+
+def of_document(before: Sequence[Signal], now: Sequence[Signal]) -> list[Signal]:
+    """Of the statements of before those that the last document and its header made, and the licences that they named.
+
+    Those that stand now in their place replace them.
+    """
+    replaced = {(each.source, each.name) for each in now}
+    made = [each for each in before if each.source in _OF_DOCUMENT and (each.source, each.name) not in replaced]
+    sources = {each.source for each in now}
+    if any(each.name == LICENCE for each in made):
+        made += [each for each in before if each.source.startswith("RSL ") and each.source not in sources]
+    return made
+
+
+def _set(statements: Sequence[Signal]) -> dict[str, Any]:
+    """A set of statements as a row."""
+    said = [
+        {"source": each.source, "name": each.name, "value": each.value, "reserved": each.reserved}
+        for each in dict.fromkeys(statements)
+    ]
+    found = verdicts(statements)
+    return {
+        "sha256": sha256(orjson.dumps(said)).hexdigest(),
+        "said": said,
+        **{purpose.value.replace("-", "_"): found[purpose].answer.value for purpose in Purpose},
+        "decided": {purpose.value: found[purpose].words for purpose in Purpose if found[purpose].by is not None},
+        "unread": sorted({each.value for each in statements if each.name == UNREAD}),
+    }
+
+
+def waiting(tx: Connection, host_id: int, urls: Sequence[str]) -> list[RightsRow]:
+    """Pages whose statements name a licence that had not been read, at most MOST_WAITING."""
+    found = db.run(tx, _sql["waiting"], {"host_id": host_id, "urls": list(urls), "n": MOST_WAITING})
+    return [
+        {
+            "host_id": host_id,
+            "crawl_id": row.crawl_id,
+            "key": bytes(row.key),
+            "url": row.url,
+            "statements": signals(row.said),
+            "is_confirmed": False,
+        }
+        for row in found
+    ]
+
+
+def of_url(tx: Connection, *, host_id: int, key: bytes) -> list[Stated]:
+    rows = db.run(tx, _sql["of_url"], {"host_id": host_id, "key": key})
+    return [Stated(row.crawl, row.url, row.since, signals(row.said)) for row in rows]
+
+
+def kept(tx: Connection, *, host_id: int, key: bytes) -> list[str]:
+    """The crawls that have a URL as a page."""
+    return [row.crawl for row in db.run(tx, _sql["kept"], {"host_id": host_id, "key": key})]
+
+
+def of_host(tx: Connection, host_id: int) -> list[StatedSet]:
+    """Sets of statements of a host's pages, those of the most pages first; MOST_SETS at most."""
+    rows = db.run(tx, _sql["of_host"], {"host_id": host_id, "n": MOST_SETS})
+    return [StatedSet(row.crawl, row.pages, row.example, signals(row.said)) for row in rows]
+
+
+def of_pages(tx: Connection, crawl_id: int, places: Sequence[tuple[int, str]]) -> dict[tuple[int, str], list[Signal]]:
+    """What is stated of pages of a crawl.   places: host, and key in hex"""
+    rows = db.rows_param([{"host_id": host_id, "key": key} for host_id, key in places])
+    found = db.run(tx, _sql["of_pages"], {"rows": rows, "crawl_id": crawl_id})
+    return {(row.host_id, row.key): signals(row.said) for row in found}
+
+
+def by_crawl(tx: Connection, crawl_id: int) -> dict[tuple[str, str], int]:
+    """How many pages of a crawl have each verdict, by purpose and answer."""
+    return {(row.purpose, row.answer): row.pages for row in db.run(tx, _sql["by_crawl"], {"crawl_id": crawl_id})}
