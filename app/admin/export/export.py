@@ -1,6 +1,6 @@
 """Exports rows of a crawl as files: part after part, each behind the last whole one, also after a crash."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -13,7 +13,8 @@ from app.admin.export.bodies import Bodies
 from app.admin.export.formats import ExportFormat, Write
 from app.admin.export.plan import ExportPlan, ExportWish, plan
 from app.admin.export.progress import ExportState
-from app.admin.export.rows import ExportRows, Row
+from app.admin.export.rights import COLUMN, ExportRights
+from app.admin.export.rows import ExportRows, Furnish, Row
 from app.admin.export.target import ExportPlace
 from app.config import Settings
 from app.store import export
@@ -31,6 +32,7 @@ class Exported:
     is_resumed  an interrupted export was gone on with
     missing     pages of this run whose body was wanted and is not in the archive
     unfit       values of items, in this run, that did not fit the type of their column
+    left_out    pages of this run that the purpose is not allowed for, by reason
     """
 
     place: str
@@ -40,6 +42,7 @@ class Exported:
     is_resumed: bool
     missing: int
     unfit: int
+    left_out: Mapping[str, int]
 
 
 def export_rows(engine: Engine, settings: Settings, wish: ExportWish, tell: Tell = lambda rows: None) -> Exported:
@@ -50,6 +53,7 @@ def export_rows(engine: Engine, settings: Settings, wish: ExportWish, tell: Tell
         state = before or _fresh(found)
         since = found.where["since"] if state.since is None else datetime.fromisoformat(state.since)
         bodies = Bodies(engine, settings, found.crawl, found.columns, whole=found.whole)
+        rights = _rights(engine, found)
         rows = ExportRows(
             engine=engine,
             kind=found.kind,
@@ -57,7 +61,8 @@ def export_rows(engine: Engine, settings: Settings, wish: ExportWish, tell: Tell
             columns=found.columns,
             where={**found.where, "since": since},
             after=state.after,
-            furnish=found.flat.furnish if found.flat else bodies.furnish if bodies.wanted else None,
+            furnish=found.flat.furnish if found.flat else _furnish(bodies, rights),
+            sift=rights.sift if rights else None,
         )
         if found.form is ExportFormat.MARKDOWN:
             _write_pages(place, state, rows, tell)
@@ -73,7 +78,22 @@ def export_rows(engine: Engine, settings: Settings, wish: ExportWish, tell: Tell
         is_resumed=before is not None,
         missing=bodies.missing,
         unfit=found.flat.unfit if found.flat else 0,
+        left_out=dict(rights.left_out.most_common()) if rights else {},
     )
+
+
+def _rights(engine: Engine, found: ExportPlan) -> ExportRights | None:
+    if COLUMN not in {column.name for column in found.columns}:
+        return None
+    return ExportRights(engine, found.crawl, found.purpose, or_unknown=found.or_unknown)
+
+
+def _furnish(bodies: Bodies, rights: ExportRights | None) -> Furnish | None:
+    """What makes the columns of pages that are not in their row."""
+    makers = [*([bodies.furnish] if bodies.wanted else []), *([rights.furnish] if rights else [])]
+    if not makers:
+        return None
+    return lambda batch: {name: values for make in makers for name, values in make(batch).items()}
 
 
 def _fresh(found: ExportPlan) -> ExportState:

@@ -8,12 +8,13 @@ from typing import Any, Final
 from sqlalchemy import Engine
 
 from app.admin import crawls
-from app.admin.export import bodies, columns, fields, filters, formats, markdown
+from app.admin.export import bodies, columns, fields, filters, formats, markdown, rights
 from app.admin.export.columns import ExportColumn, ExportKind
 from app.admin.export.fields import ItemFields
 from app.admin.export.formats import ExportFormat
 from app.errors import InputError, Unwritable
 from app.features.links import rows as links
+from app.features.rights.purpose import Purpose
 from app.policy.moment import is_ago, moment
 from app.store import db, export, server
 from app.store.crawls import Crawl
@@ -37,6 +38,7 @@ class ExportWish:
     part_rows  rows of a part, in a folder
     spreadsheet  CSV gets a ' before cells that a spreadsheet would run as a formula
     content    main or full: how much of a page text and markdown are
+    purpose    only pages that it is allowed for, with the evidence;   or_unknown: and those of which nobody knows
     """
 
     what: str
@@ -49,6 +51,8 @@ class ExportWish:
     part_rows: int = PART_ROWS
     spreadsheet: bool = False
     content: str = "main"
+    purpose: str | None = None
+    or_unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +75,8 @@ class ExportPlan:
     spreadsheet: bool
     next_since: str
     whole: bool = False
+    purpose: Purpose | None = None
+    or_unknown: bool = False
 
     @property
     def ending(self) -> str | None:
@@ -88,7 +94,10 @@ def plan(engine: Engine, wish: ExportWish, of_plugins: Sequence[ExportColumn] = 
         with db.transaction(engine) as tx:
             flat = fields.of_crawl(tx, crawl.id, given["handler"], is_typed=form is ExportFormat.PARQUET)
     among = (*columns.COLUMNS[kind], *of_plugins) if kind is ExportKind.PAGES else flat.columns if flat else None
+    purpose = _purpose(wish, kind)
     chosen = _columns(wish, kind, form, among)
+    if purpose is not None:
+        chosen = columns.with_all(kind, chosen, (rights.COLUMN,))
     bodies.check(chosen)
     names = {column.name for column in chosen}
     whole = wish.content == "full"
@@ -118,10 +127,13 @@ def plan(engine: Engine, wish: ExportWish, of_plugins: Sequence[ExportColumn] = 
             "since": _signed(wish.since, since),
             **({"spreadsheet": True} if wish.spreadsheet else {}),
             **({"content": wish.content} if whole else {}),
+            **({"for": [purpose, wish.or_unknown]} if purpose else {}),
         },
         part_rows=wish.part_rows,
         spreadsheet=wish.spreadsheet,
         whole=whole,
+        purpose=purpose,
+        or_unknown=wish.or_unknown,
         next_since=(now - OVERLAP).isoformat(timespec="seconds"),
     )
 
@@ -140,6 +152,17 @@ def _kind_and_form(wish: ExportWish) -> tuple[ExportKind, ExportFormat]:
     if form is not ExportFormat.MARKDOWN:
         formats.writer(form)
     return kind, form
+
+
+def _purpose(wish: ExportWish, kind: ExportKind) -> Purpose | None:
+    """The purpose that pages are to be allowed for. Raises InputError."""
+    if wish.purpose is None:
+        if wish.or_unknown:
+            raise InputError("--or-unknown", "is of an export for a purpose; add --for PURPOSE")
+        return None
+    if kind is not ExportKind.PAGES:
+        raise InputError(f"--for {wish.purpose}", f"is of pages, and these are {kind}; export pages")
+    return rights.purpose_of(wish.purpose)
 
 
 def _columns(
