@@ -1,4 +1,4 @@
-"""What owners state about the uses of a URL, or of a host's pages, and the verdict for each purpose. Reads only."""
+"""Tells what owners state about the uses of a URL or a host's pages, and the verdict for each purpose. Reads only."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from app.admin.hosts import known
 from app.admin.robots_report import canonical
 from app.config import Settings
 from app.features.rights import rows, rsl
-from app.features.rights.purpose import UNREAD, Answer, Purpose, shown, verdicts
+from app.features.rights.purpose import UNREAD, Purpose, PurposeAnswer, shown, verdicts
 from app.model import Url
 from app.policy import robots, tdm
 from app.policy.robots import InForce
@@ -23,17 +23,17 @@ from app.store.robots import Stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PurposeVerdict:
+class ShownVerdict:
     """The verdict for a purpose.   by: the statement that decided; None: there is none"""
 
     purpose: Purpose
-    answer: Answer
+    answer: PurposeAnswer
     by: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RightsStated:
-    """What was stated, and what it means.
+    """A set of statements, and what it means.
 
     crawl    None: by the site's files as they are known now, whether or not the URL was fetched
     since    of the first answer that came with it;   pages: of a host that state the same, example one of them
@@ -43,7 +43,7 @@ class RightsStated:
     since: datetime | None = None
     pages: int | None = None
     example: str | None = None
-    verdicts: Sequence[PurposeVerdict]
+    verdicts: Sequence[ShownVerdict]
     statements: Sequence[str]
 
 
@@ -76,12 +76,12 @@ def of(engine: Engine, settings: Settings, asked: str) -> RightsReport:
     return RightsReport(url=url.text, host=url.host, silent=silent, stated=stated)
 
 
-def by_crawl(engine: Engine, name: str) -> dict[Purpose, dict[Answer, int]]:
+def by_crawl(engine: Engine, name: str) -> dict[Purpose, dict[PurposeAnswer, int]]:
     """How many pages of a crawl have each verdict; those that never had a statement are in none."""
     crawl = find(engine, name)
     with db.transaction(engine) as tx:
         found = rows.by_crawl(tx, crawl.id)
-    return {purpose: {answer: found.get((purpose, answer), 0) for answer in Answer} for purpose in Purpose}
+    return {purpose: {answer: found.get((purpose, answer), 0) for answer in PurposeAnswer} for purpose in Purpose}
 
 
 def _of_host(engine: Engine, settings: Settings, name: str) -> RightsReport:
@@ -106,7 +106,7 @@ def _of_host(engine: Engine, settings: Settings, name: str) -> RightsReport:
 
 
 def _by_site(tx: Connection, settings: Settings, host_id: int, url: Url) -> list[Signal]:
-    """What the files of a URL's site state about it, as they are on record."""
+    """The statements of a site's files about a URL, as they are on record."""
     stored = next(
         (
             each
@@ -124,7 +124,7 @@ def _by_site(tx: Connection, settings: Settings, host_id: int, url: Url) -> list
             source = f"RSL {file}: {row.problem}"
             found.append(Signal(source=source, name=UNREAD, reserved=False, value=file))
         else:
-            found += rsl.Terms(rsl.of_rows(row.contents), file, url.host).of(url)
+            found += rsl.LicenceTerms(rsl.of_rows(row.contents), file, url.host).of(url)
     return found
 
 
@@ -151,6 +151,6 @@ def _stated(
         since=since,
         pages=pages,
         example=example,
-        verdicts=[PurposeVerdict(purpose=each, answer=found[each].answer, by=found[each].words) for each in Purpose],
+        verdicts=[ShownVerdict(purpose=each, answer=found[each].answer, by=found[each].words) for each in Purpose],
         statements=[shown(each) for each in dict.fromkeys(said)],
     )

@@ -53,7 +53,7 @@ def stated(
     if document is not None:
         contents = rsl.read(document).contents
         assert contents is not None, rsl.read(document).problem
-        found += rsl.Terms(contents, LICENCE, page.host).of(page)
+        found += rsl.LicenceTerms(contents, LICENCE, page.host).of(page)
     return found
 
 

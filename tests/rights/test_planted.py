@@ -14,7 +14,7 @@ from app.admin.export.export import Exported, export_rows
 from app.admin.export.plan import ExportWish
 from app.errors import InputError
 from app.features.rights import purpose, rows
-from app.features.rights.purpose import Answer, Purpose
+from app.features.rights.purpose import Purpose, PurposeAnswer
 from app.store import db
 from tests.crawl.loop import make_settings
 from tests.rights.planted import PlantedPage, pages
@@ -35,14 +35,14 @@ def test_of_ten_thousand_pages_each_purpose_gets_exactly_its_own(of: Purpose) ->
     planted = pages(PURE, random.Random(7))
     verdicts = [purpose.verdicts(page.statements)[of] for page in planted]
     for answer, wanted in (
-        (Answer.ALLOWED, {page.path for page in planted if of in page.allowed}),
-        (Answer.UNKNOWN, {page.path for page in planted if of in page.unknown}),
-        (Answer.REFUSED, {page.path for page in planted if of not in page.allowed | page.unknown}),
+        (PurposeAnswer.ALLOWED, {page.path for page in planted if of in page.allowed}),
+        (PurposeAnswer.UNKNOWN, {page.path for page in planted if of in page.unknown}),
+        (PurposeAnswer.REFUSED, {page.path for page in planted if of not in page.allowed | page.unknown}),
     ):
         found = {page.path for page, verdict in zip(planted, verdicts, strict=True) if verdict.answer is answer}
         assert found == wanted
         assert wanted, "each answer is among them"
-    assert all(v.by is not None for v in verdicts if v.answer is not Answer.UNKNOWN), "each with its evidence"
+    assert all(v.by is not None for v in verdicts if v.answer is not PurposeAnswer.UNKNOWN), "each with its evidence"
 
 
 @pytest.fixture(scope="module")

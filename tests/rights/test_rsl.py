@@ -47,7 +47,7 @@ def test_what_is_read_comes_back_from_its_rows() -> None:
 def test_a_content_of_another_host_says_nothing_of_this_one(written: str) -> None:
     contents = rsl.read(licence(PROHIBITS, url=written)).contents
     assert contents is not None
-    assert rsl.Terms(contents, LICENCE, "a.example").of(url("/a")) == []
+    assert rsl.LicenceTerms(contents, LICENCE, "a.example").of(url("/a")) == []
 
 
 def test_a_file_of_patterns_that_cost_too_much_refuses_what_it_refuses_anywhere() -> None:
@@ -56,5 +56,5 @@ def test_a_file_of_patterns_that_cost_too_much_refuses_what_it_refuses_anywhere(
         rsl_document("".join(f'<content url="{stars}{n}"><license>{PROHIBITS}</license></content>' for n in range(900)))
     ).contents
     assert contents is not None
-    found = rsl.Terms(contents, LICENCE, "a.example").of(url("/" + "abcdefgh" * 200))
+    found = rsl.LicenceTerms(contents, LICENCE, "a.example").of(url("/" + "abcdefgh" * 200))
     assert {each.value for each in found} in ({"no"}, set())

@@ -89,7 +89,7 @@ def _rights(engine: Engine, found: ExportPlan) -> ExportRights | None:
 
 
 def _furnish(bodies: Bodies, rights: ExportRights | None) -> Furnish | None:
-    """What makes the columns of pages that are not in their row."""
+    """The maker of those columns of pages that are not in their row; None: all are."""
     makers = [*([bodies.furnish] if bodies.wanted else []), *([rights.furnish] if rights else [])]
     if not makers:
         return None

@@ -110,6 +110,14 @@ def plan(engine: Engine, wish: ExportWish, of_plugins: Sequence[ExportColumn] = 
         now = server.now(tx)
     since = moment(wish.since, now, option="--since") if isinstance(wish.since, str) else wish.since
     _try_patterns(engine, given)
+    signature = {
+        "what": kind,
+        "crawl": [crawl.id, crawl.name],
+        "form": form,
+        "columns": [column.name for column in chosen],
+        "where": sorted(wish.where),
+        "since": _signed(wish.since, since),
+    }
     return ExportPlan(
         kind=kind,
         form=form,
@@ -118,17 +126,7 @@ def plan(engine: Engine, wish: ExportWish, of_plugins: Sequence[ExportColumn] = 
         columns=chosen,
         flat=flat.only(chosen) if flat else None,
         where={**given, **flags, "since": since},
-        signature={
-            "what": kind,
-            "crawl": [crawl.id, crawl.name],
-            "form": form,
-            "columns": [column.name for column in chosen],
-            "where": sorted(wish.where),
-            "since": _signed(wish.since, since),
-            **({"spreadsheet": True} if wish.spreadsheet else {}),
-            **({"content": wish.content} if whole else {}),
-            **({"for": [purpose, wish.or_unknown]} if purpose else {}),
-        },
+        signature=signature | _signed_options(wish),
         part_rows=wish.part_rows,
         spreadsheet=wish.spreadsheet,
         whole=whole,
@@ -179,6 +177,15 @@ def _columns(
 def texts() -> tuple[str, ...]:
     """The columns of text that JSON lines have unless others are named; Markdown where it can be made here."""
     return ("text", bodies.MARKDOWN) if bodies.can_make_markdown() else ("text",)
+
+
+def _signed_options(wish: ExportWish) -> dict[str, Any]:
+    """The part of the signature for options that few exports have."""
+    return {
+        **({"spreadsheet": True} if wish.spreadsheet else {}),
+        **({"content": wish.content} if wish.content == "full" else {}),
+        **({"for": [wish.purpose, wish.or_unknown]} if wish.purpose else {}),
+    }
 
 
 def _signed(asked: datetime | str | None, since: datetime | None) -> str | None:

@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from app.errors import InputError
 from app.features.rights import rows
-from app.features.rights.purpose import Answer, Purpose, Verdict, verdicts
+from app.features.rights.purpose import Purpose, PurposeAnswer, PurposeVerdict, verdicts
 from app.store import db
 from app.store.crawls import Crawl
 from app.store.export import ExportBatch
@@ -39,7 +39,7 @@ class ExportRights:
         self._crawl_id = crawl.id
         self._purpose = purpose
         self._or_unknown = or_unknown
-        self._known: dict[tuple[int, str], dict[Purpose, Verdict]] = {}
+        self._known: dict[tuple[int, str], dict[Purpose, PurposeVerdict]] = {}
         self.left_out: Counter[str] = Counter()
 
     def sift(self, batch: ExportBatch) -> ExportBatch:
@@ -53,7 +53,9 @@ class ExportRights:
         kept = []
         for row, place in zip(batch.rows, places, strict=True):
             verdict = self._known[place][self._purpose]
-            if verdict.answer is Answer.ALLOWED or (self._or_unknown and verdict.answer is Answer.UNKNOWN):
+            if verdict.answer is PurposeAnswer.ALLOWED or (
+                self._or_unknown and verdict.answer is PurposeAnswer.UNKNOWN
+            ):
                 kept.append(row)
             else:
                 self._leave_out(verdict)
@@ -63,13 +65,13 @@ class ExportRights:
         """The column of the evidence: by purpose the answer, and the statement that decided."""
         return {COLUMN: [_shown(self._known[row[0], row[1].hex()]) for row in batch.rows]}
 
-    def _leave_out(self, verdict: Verdict) -> None:
+    def _leave_out(self, verdict: PurposeVerdict) -> None:
         reason = _reason(verdict)
         is_full = len(self.left_out) >= MOST_REASONS and reason not in self.left_out
         self.left_out[OTHERS if is_full else reason] += 1
 
 
-def _reason(verdict: Verdict) -> str:
+def _reason(verdict: PurposeVerdict) -> str:
     """A reason without the address of a licence, of which each site has its own."""
     if verdict.by is None:
         return NOBODY
@@ -77,5 +79,5 @@ def _reason(verdict: Verdict) -> str:
     return f"{verdict.answer}: {verdict.by.name}{value} ({verdict.by.source.partition(' http')[0]})"
 
 
-def _shown(found: Mapping[Purpose, Verdict]) -> dict[str, dict[str, str | None]]:
+def _shown(found: Mapping[Purpose, PurposeVerdict]) -> dict[str, dict[str, str | None]]:
     return {purpose.value: {"answer": found[purpose].answer.value, "by": found[purpose].words} for purpose in Purpose}

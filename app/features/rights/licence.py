@@ -24,7 +24,7 @@ from app.crawl.state.worker import Worker
 from app.features.rights import rows, rsl
 from app.features.rights.purpose import UNREAD
 from app.features.rights.rows import LicenceRow
-from app.features.rights.rsl import RslReading, Terms
+from app.features.rights.rsl import LicenceTerms, RslReading
 from app.model import Origin, Reply, Request, RequestKind, RestReason, Url
 from app.policy import robots
 from app.policy.host import queue_for, registrable_domain
@@ -46,10 +46,10 @@ _log = structlog.get_logger()
 
 
 @dataclass(slots=True, kw_only=True)
-class Known:
+class HeldLicence:
     """A licence file as a visit knows it.   terms: None: not read;   ask_at: monotonic second of the next request"""
 
-    terms: Terms | None
+    terms: LicenceTerms | None
     problem: str
     ask_at: float
 
@@ -62,7 +62,7 @@ class Notes:
     wanted  URLs that pages named, and that nobody asked for yet
     """
 
-    known: dict[str, Known] = field(default_factory=dict)
+    known: dict[str, HeldLicence] = field(default_factory=dict)
     wanted: dict[str, None] = field(default_factory=dict)
 
 
@@ -102,7 +102,7 @@ def is_open(visit: Visit, due: Due, url: Url) -> bool:
 
 
 def statements(worker: Worker, origins: HostOrigins, url: Url, named: Sequence[Signal]) -> list[Signal]:
-    """What the licence files that these statements name state about a URL. One that was not read is asked for next."""
+    """The statements about a URL in the licence files that these name. One that was not read is asked for next."""
     found: list[Signal] = []
     for each in dict.fromkeys(signal.value for signal in named if signal.name == LICENCE):
         file = worker.canon.join(url.text, each)
@@ -119,21 +119,21 @@ def statements(worker: Worker, origins: HostOrigins, url: Url, named: Sequence[S
     return found
 
 
-def _known(worker: Worker, notes: Notes, file: str, host: str) -> Known:
+def _known(worker: Worker, notes: Notes, file: str, host: str) -> HeldLicence:
     """The file as the visit, or the database, knows it."""
     known = notes.known.get(file)
     if known is None:
         if len(notes.known) >= 2 * MOST:
-            return Known(terms=None, problem="is one of too many that its site names", ask_at=float("inf"))
+            return HeldLicence(terms=None, problem="is one of too many that its site names", ask_at=float("inf"))
         with db.transaction(worker.engine) as tx:
             row = rows.licences(tx, [file]).get(file)
         if row is None:
-            known = Known(terms=None, problem="was not asked for yet", ask_at=worker.monotonic())
+            known = HeldLicence(terms=None, problem="was not asked for yet", ask_at=worker.monotonic())
         else:
             contents = None if row.contents is None else rsl.of_rows(row.contents)
             again_s = AGAIN_UNKNOWN_S if row.contents is None else AGAIN_S
-            known = Known(
-                terms=None if contents is None else Terms(contents, file, host),
+            known = HeldLicence(
+                terms=None if contents is None else LicenceTerms(contents, file, host),
                 problem=row.problem or "",
                 ask_at=worker.monotonic() - row.age_s + again_s,
             )
@@ -141,7 +141,7 @@ def _known(worker: Worker, notes: Notes, file: str, host: str) -> Known:
     return known
 
 
-def _ask(visit: Visit, file: Url, known: Known) -> bool:
+def _ask(visit: Visit, file: Url, known: HeldLicence) -> bool:
     """Ask for a file, if robots.txt of its origin allows it. False: the visit is to leave, and nothing was sent."""
     rules = _rules(visit, file.origin)
     if rules is NoRules.WAIT:
@@ -227,13 +227,13 @@ def _rules(visit: Visit, origin: Origin) -> Robots | NoRules:
             return NoRules.SHUT
 
 
-def _note(visit: Visit, file: Url, known: Known, reply: Reply | None, problem: str | None) -> None:
+def _note(visit: Visit, file: Url, known: HeldLicence, reply: Reply | None, problem: str | None) -> None:
     """Note the result in the visit and the batch. A file that could not be had leaves what was read before."""
     reading = RslReading(None, problem) if reply is None else _reading(reply)
     has_answer = reply is not None and _is_answer(reply)
     contents = reading.contents
     if contents is not None:
-        known.terms, known.problem = Terms(contents, file.text, visit.lease.host), ""
+        known.terms, known.problem = LicenceTerms(contents, file.text, visit.lease.host), ""
     else:
         known.terms, known.problem = None if has_answer else known.terms, reading.problem or ""
         _log.info("licence.unread", url=file.text, why=known.problem)

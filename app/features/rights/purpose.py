@@ -22,7 +22,7 @@ class Purpose(StrEnum):
     AI_TRAIN = "ai-train"  # a model is trained or tuned with it, or it is mined
 
 
-class Answer(StrEnum):
+class PurposeAnswer(StrEnum):
     """The verdict for a purpose."""
 
     ALLOWED = "allowed"
@@ -30,10 +30,10 @@ class Answer(StrEnum):
     UNKNOWN = "unknown"  # nobody said, or what they said could not be read
 
 
-class Verdict(NamedTuple):
+class PurposeVerdict(NamedTuple):
     """A verdict, and the statement that decided; None: there is none."""
 
-    answer: Answer
+    answer: PurposeAnswer
     by: Signal | None = None
 
     @property
@@ -93,15 +93,17 @@ def _directive(name: str) -> Signal:
     return Signal(source="robots directives", name=name, reserved=True, value="")
 
 
-def verdicts(statements: Iterable[Signal]) -> dict[Purpose, Verdict]:
+def verdicts(statements: Iterable[Signal]) -> dict[Purpose, PurposeVerdict]:
     """The verdict for each purpose. Of several statements of one weight the first decides."""
-    found: dict[Purpose, tuple[int, Verdict]] = {}
+    found: dict[Purpose, tuple[int, PurposeVerdict]] = {}
     for each in statements:
         weight, answer, purposes = _meaning(each)
         for purpose in purposes:
             if weight > found.get(purpose, (0, None))[0]:
-                found[purpose] = weight, Verdict(answer, each)
-    return {purpose: found[purpose][1] if purpose in found else Verdict(Answer.UNKNOWN) for purpose in Purpose}
+                found[purpose] = weight, PurposeVerdict(answer, each)
+    return {
+        purpose: found[purpose][1] if purpose in found else PurposeVerdict(PurposeAnswer.UNKNOWN) for purpose in Purpose
+    }
 
 
 def shown(signal: Signal) -> str:
@@ -110,18 +112,18 @@ def shown(signal: Signal) -> str:
     return f"{signal.name}{value} ({signal.source})"
 
 
-def _meaning(each: Signal) -> tuple[int, Answer, frozenset[Purpose]]:
+def _meaning(each: Signal) -> tuple[int, PurposeAnswer, frozenset[Purpose]]:
     """The weight of a statement among others, its answer, and the purposes that it speaks of."""
     refuses, allows = _USES.get(each.name, (_NONE, _NONE))
     if each.name == USE:
-        return 3, Answer.REFUSED, _LEVELS.get(each.value.lower(), _NONE)
+        return 3, PurposeAnswer.REFUSED, _LEVELS.get(each.value.lower(), _NONE)
     if each.source == "robots directives" and each.name != "noai":
-        return 3, Answer.REFUSED, _DIRECTIVES.get(each.name, _ALL)
+        return 3, PurposeAnswer.REFUSED, _DIRECTIVES.get(each.name, _ALL)
     if each.reserved:
-        return 3, Answer.REFUSED, refuses
+        return 3, PurposeAnswer.REFUSED, refuses
     if each.name == UNREAD:
-        return 2, Answer.UNKNOWN, _ALL
+        return 2, PurposeAnswer.UNKNOWN, _ALL
     if each.value == CONDITION:
-        return 2, Answer.UNKNOWN, refuses
+        return 2, PurposeAnswer.UNKNOWN, refuses
     is_allowed = each.value == "0" if each.name == "tdm-reservation" else each.value.lower() in _YES
-    return (1, Answer.ALLOWED, allows) if is_allowed else (0, Answer.UNKNOWN, _NONE)
+    return (1, PurposeAnswer.ALLOWED, allows) if is_allowed else (0, PurposeAnswer.UNKNOWN, _NONE)

@@ -44,7 +44,7 @@ class KnownLicence(NamedTuple):
 
 
 class RightsRow(TypedDict):
-    """What the owner of a page states. No statement: it may have had some before.
+    """The statements of the owner of a page. No statement: it may have had some before.
 
     is_confirmed  by a 304, which has no document: what that one states stands
     """
@@ -57,8 +57,8 @@ class RightsRow(TypedDict):
     is_confirmed: bool
 
 
-class Stated(NamedTuple):
-    """What was stated of a URL in a crawl, from a moment on."""
+class StatedThen(NamedTuple):
+    """The statements about a URL in a crawl, from a moment on."""
 
     crawl: str
     url: str
@@ -123,7 +123,7 @@ def _before(tx: Connection, rows: Sequence[RightsRow]) -> dict[tuple[int, int, b
 
 
 def of_document(before: Sequence[Signal], now: Sequence[Signal]) -> list[Signal]:
-    """Of the statements of before those that the last document and its header made, and the licences that they named.
+    """The statements that the last document and its header made, of those of before, and what licences that they named say.
 
     Those that stand now in their place replace them.
     """
@@ -167,9 +167,9 @@ def waiting(tx: Connection, host_id: int, urls: Sequence[str]) -> list[RightsRow
     ]
 
 
-def of_url(tx: Connection, *, host_id: int, key: bytes) -> list[Stated]:
+def of_url(tx: Connection, *, host_id: int, key: bytes) -> list[StatedThen]:
     rows = db.run(tx, _sql["of_url"], {"host_id": host_id, "key": key})
-    return [Stated(row.crawl, row.url, row.since, signals(row.said)) for row in rows]
+    return [StatedThen(row.crawl, row.url, row.since, signals(row.said)) for row in rows]
 
 
 def kept(tx: Connection, *, host_id: int, key: bytes) -> list[str]:
@@ -184,7 +184,7 @@ def of_host(tx: Connection, host_id: int) -> list[StatedSet]:
 
 
 def of_pages(tx: Connection, crawl_id: int, places: Sequence[tuple[int, str]]) -> dict[tuple[int, str], list[Signal]]:
-    """What is stated of pages of a crawl.   places: host, and key in hex"""
+    """The statements about pages of a crawl.   places: host, and key in hex"""
     rows = db.rows_param([{"host_id": host_id, "key": key} for host_id, key in places])
     found = db.run(tx, _sql["of_pages"], {"rows": rows, "crawl_id": crawl_id})
     return {(row.host_id, row.key): signals(row.said) for row in found}

@@ -116,7 +116,7 @@ def of_rows(rows: Sequence[Mapping[str, Any]]) -> tuple[Content, ...]:
     )
 
 
-class Terms:
+class LicenceTerms:
     """The contents of a file for one host, ready to be asked."""
 
     __slots__ = ("_by_pattern", "_file", "_rules")
@@ -130,7 +130,7 @@ class Terms:
         self._rules = Ruleset(Rule(allow=False, pattern=pattern, line=None) for pattern in self._by_pattern)
 
     def of(self, url: Url) -> list[Signal]:
-        """What the file states about a URL: a statement for each purpose that it speaks of."""
+        """The file's statements about a URL: one for each purpose that it speaks of."""
         rule = self._rules.find(normal(url.target.encode("utf-8", "surrogatepass")))[0]
         if rule is TOO_COSTLY:  # the path is unknown: whatever is refused anywhere is refused
             found = [content for contents in self._by_pattern.values() for content in contents]
@@ -151,7 +151,7 @@ _NO, _IF, _YES = range(3)  # the most careful first
 
 
 def _said(purpose: Purpose, content: Content) -> Iterator[tuple[int, str]]:
-    """What each licence of a content says about a purpose."""
+    """The word of each licence of a content about a purpose, by its weight."""
     if content.server:
         yield _NO, f"needs a licence from {content.server}"
     for licence in content.licences:
