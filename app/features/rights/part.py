@@ -12,10 +12,11 @@ from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.features.rights import licence, purpose, rows
 from app.features.rights.licence import LICENCES, NOTES, Notes
-from app.features.rights.purpose import UNREAD
+from app.features.rights.purpose import PAYMENT, UNREAD
 from app.features.rights.rows import RightsRow
 from app.model import Cause, Outcome, Url
 from app.plugins import answers
+from app.policy import price
 from app.policy.tdm import Signal
 from app.store.url_rows import Due
 
@@ -80,9 +81,12 @@ def page_read(visit: Visit, read: PageRead) -> None:
 
 @answers
 def answered(visit: Visit, attempt: Attempt) -> None:
-    """A 304 confirms what stands, and its header may add to it."""
+    """A 304 confirms what stands, and its header may add to it; a 402 asks for a price."""
     if attempt.outcome is Outcome.UNCHANGED and attempt.brought.wished is not None:
         _record(visit, attempt.due, attempt.brought.wished, is_confirmed=True)
+    elif attempt.outcome is Outcome.PAYMENT_REQUIRED:
+        asks = Signal(source="status 402", name=PAYMENT, reserved=True, value=price.of(attempt.reply) or "")
+        _add(visit, attempt.due, [asks])
 
 
 def _record(visit: Visit, due: Due, wished: Wishes, *, is_confirmed: bool = False) -> None:
@@ -92,6 +96,10 @@ def _record(visit: Visit, due: Due, wished: Wishes, *, is_confirmed: bool = Fals
     said = [*purpose.of_directives(wished.directives), *wished.signals]
     if wished.kept_out is Cause.NOINDEX and not any(each.name in {"noindex", "none"} for each in said):
         said += purpose.of_keeping_out(wished.directives)
+    _add(visit, due, said, is_confirmed=is_confirmed)
+
+
+def _add(visit: Visit, due: Due, said: Sequence[Signal], *, is_confirmed: bool = False) -> None:
     row: RightsRow = {
         "host_id": visit.host_id,
         "crawl_id": due.crawl_id,

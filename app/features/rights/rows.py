@@ -123,7 +123,7 @@ def _before(tx: Connection, rows: Sequence[RightsRow]) -> dict[tuple[int, int, b
 
 
 def of_document(before: Sequence[Signal], now: Sequence[Signal]) -> list[Signal]:
-    """The statements that the last document and its header made, of those of before, and what licences that they named say.
+    """The statements of before that the last document and its header made, and those of licences that they named.
 
     Those that stand now in their place replace them.
     """
