@@ -1060,6 +1060,22 @@ COMMENT ON COLUMN visits.detail IS 'more of the ending, for a person';
 CREATE INDEX visits_host ON visits USING btree (host_id, taken_at);
 CREATE INDEX visits_open ON visits USING btree (host_id) WHERE ((ended_at IS NULL) AND (ending IS NULL));
 
+CREATE TABLE withdrawals (
+    host_id bigint NOT NULL,
+    crawl_id bigint NOT NULL,
+    key bytea NOT NULL,
+    url text NOT NULL,
+    words text NOT NULL,
+    withdrawn_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    confirmed_at timestamp with time zone,
+    CONSTRAINT withdrawals_pkey PRIMARY KEY (host_id, crawl_id, key)
+);
+COMMENT ON TABLE withdrawals IS 'Pages that their owners keep out: nothing of them is shown. A page that returns has none.';
+COMMENT ON COLUMN withdrawals.key IS 'SHA-256 of the canonical URL';
+COMMENT ON COLUMN withdrawals.words IS 'the statement by which it is withdrawn';
+COMMENT ON COLUMN withdrawals.confirmed_at IS 'when another answer said so, too; NULL: none has yet';
+CREATE INDEX withdrawals_crawl ON withdrawals USING btree (crawl_id, withdrawn_at);
+
 ALTER TABLE page_search ADD CONSTRAINT page_search_host_id_fkey FOREIGN KEY (host_id, crawl_id, key) REFERENCES pages(host_id, crawl_id, key) ON DELETE CASCADE;
 ALTER TABLE robots ADD CONSTRAINT robots_host_id_fkey FOREIGN KEY (host_id) REFERENCES hosts(id);
 

@@ -12,6 +12,7 @@ from app.admin.robots_report import canonical
 from app.config import Settings
 from app.features.rights import rows, rsl
 from app.features.rights.purpose import UNREAD, Purpose, PurposeAnswer, shown, verdicts
+from app.features.rights.rows import Withdrawal
 from app.model import Url
 from app.policy import robots, tdm
 from app.policy.robots import InForce
@@ -52,12 +53,14 @@ class RightsReport:
     """The rights of a URL or a host.
 
     silent   crawls that keep the URL as a page whose owner never stated anything
+    withdrawn  tombstones of the URL, by crawl
     stated   of a URL: the site's files first, then by crawl, the latest statement first
     """
 
     url: str | None
     host: str
     silent: Sequence[str]
+    withdrawn: Sequence[Withdrawal]
     stated: Sequence[RightsStated]
 
 
@@ -71,9 +74,10 @@ def of(engine: Engine, settings: Settings, asked: str) -> RightsReport:
         site = _by_site(tx, settings, host["id"], url)
         found = rows.of_url(tx, host_id=host["id"], key=url.key)
         kept = rows.kept(tx, host_id=host["id"], key=url.key)
+        withdrawn = rows.withdrawn(tx, host_id=host["id"], key=url.key)
     stated = [*_stated_by_site(site), *(_stated(each.said, crawl=each.crawl, since=each.since) for each in found)]
     silent = sorted(set(kept) - {each.crawl for each in found})
-    return RightsReport(url=url.text, host=url.host, silent=silent, stated=stated)
+    return RightsReport(url=url.text, host=url.host, silent=silent, withdrawn=withdrawn, stated=stated)
 
 
 def by_crawl(engine: Engine, name: str) -> dict[Purpose, dict[PurposeAnswer, int]]:
@@ -98,6 +102,7 @@ def _of_host(engine: Engine, settings: Settings, name: str) -> RightsReport:
         url=None,
         host=host["name"],
         silent=[],
+        withdrawn=[],
         stated=[
             *site,
             *(_stated(each.said, crawl=each.crawl, pages=each.pages, example=each.example) for each in found),

@@ -31,6 +31,8 @@ def _show(found: "RightsReport") -> None:
         answer("  nothing is stated: every purpose is unknown")
     for crawl in found.silent:
         answer(f"  in crawl {crawl} its owner never stated anything: every purpose is unknown")
+    for each in found.withdrawn:
+        answer(f"  withdrawn by its owner in crawl {each.crawl}: {each.words}, {each.withdrawn_at:%Y-%m-%d %H:%M} UTC")
     for stated in found.stated:
         heading(_title(stated))
         facts(

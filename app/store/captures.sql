@@ -38,9 +38,10 @@ CROSS JOIN LATERAL (
 ) AS o
 JOIN captures AS b ON b.crawl_id = o.crawl_id AND b.id = coalesce(o.refers_to, o.id)
 
--- of_url: the captures of a URL, the latest first
+-- of_url: the captures of a URL, the latest first; none of a page that its owner has withdrawn
 SELECT * FROM captures
 WHERE host_id = :host_id AND crawl_id = :crawl_id AND key = :key
+  AND NOT EXISTS (SELECT FROM withdrawals WHERE host_id = :host_id AND crawl_id = :crawl_id AND key = :key)
 ORDER BY id DESC
 LIMIT :n
 

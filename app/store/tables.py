@@ -625,6 +625,21 @@ rights = Table(
     comment="What the owner of a page states, a row for each change; a page that never had a statement has none.",
 )
 
+withdrawals = Table(
+    "withdrawals",
+    metadata,
+    Column("host_id", BigInteger, nullable=False),
+    Column("crawl_id", BigInteger, nullable=False),
+    Column("key", LargeBinary, nullable=False, comment="SHA-256 of the canonical URL"),
+    Column("url", Text, nullable=False),
+    Column("words", Text, nullable=False, comment="the statement by which it is withdrawn"),
+    Column("withdrawn_at", Time, nullable=False, server_default=NOW),
+    Column("confirmed_at", Time, comment="when another answer said so, too; NULL: none has yet"),
+    PrimaryKeyConstraint("host_id", "crawl_id", "key"),
+    Index("withdrawals_crawl", "crawl_id", "withdrawn_at"),
+    comment="Pages that their owners keep out: nothing of them is shown. A page that returns has none.",
+)
+
 pages = Table(
     "pages",
     metadata,

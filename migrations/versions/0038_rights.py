@@ -77,9 +77,23 @@ def upgrade() -> None:
         comment="What the owner of a page states, a row for each change; a page that never had a statement has none.",
     )
     op.create_index("rights_said", "rights", ["said"])
+    op.create_table(
+        "withdrawals",
+        sa.Column("host_id", sa.BigInteger(), nullable=False),
+        sa.Column("crawl_id", sa.BigInteger(), nullable=False),
+        sa.Column("key", sa.LargeBinary(), nullable=False, comment="SHA-256 of the canonical URL"),
+        sa.Column("url", sa.Text(), nullable=False),
+        sa.Column("words", sa.Text(), nullable=False, comment="the statement by which it is withdrawn"),
+        sa.Column("withdrawn_at", time, nullable=False, server_default=NOW),
+        sa.Column("confirmed_at", time, comment="when another answer said so, too; NULL: none has yet"),
+        sa.PrimaryKeyConstraint("host_id", "crawl_id", "key", name=op.f("withdrawals_pkey")),
+        comment="Pages that their owners keep out: nothing of them is shown. A page that returns has none.",
+    )
+    op.create_index("withdrawals_crawl", "withdrawals", ["crawl_id", "withdrawn_at"])
 
 
 def downgrade() -> None:
+    op.drop_table("withdrawals")
     op.drop_table("rights")
     op.drop_table("statements")
     op.drop_table("licences")

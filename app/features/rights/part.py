@@ -13,11 +13,12 @@ from app.crawl.state.worker import Worker
 from app.features.rights import licence, purpose, rows
 from app.features.rights.licence import LICENCES, NOTES, Notes
 from app.features.rights.purpose import PAYMENT, UNREAD
-from app.features.rights.rows import RightsRow
+from app.features.rights.rows import RightsRow, WithdrawnRow
 from app.model import Cause, Outcome, Url
 from app.plugins import answers
 from app.policy import price
 from app.policy.tdm import Signal
+from app.store.search import Where
 from app.store.url_rows import Due
 
 
@@ -53,11 +54,25 @@ RIGHTS: SettlePart[RightsRow] = SettlePart(
     name="rights", rank=186, write=_write, words=lambda row: f"what the owner of {row['url']} states"
 )
 RESOLVED = SettleStep(name="rights_resolved", rank=187, write=_resolve)
+RETURNED: SettlePart[Where] = SettlePart(
+    name="returned",
+    rank=188,
+    write=lambda settling: rows.give_back(settling.tx, settling.rows(RETURNED)),
+    words=lambda _: "a page that may be kept again",
+)
+WITHDRAWN: SettlePart[WithdrawnRow] = SettlePart(
+    name="withdrawn",
+    rank=189,  # before the step that notes pages for handlers
+    write=lambda settling: rows.withdraw(settling.tx, settling.rows(WITHDRAWN)),
+    words=lambda row: f"that the owner of {row['url']} keeps it out",
+)
+_KEPT_OUT = frozenset({Cause.NOINDEX, Cause.OPTED_OUT, Cause.SITE_OPTED_OUT})
+_AS_BEFORE = frozenset({None, Outcome.PAGE, Outcome.UNCHANGED})
 
 
 @answers
 def steps() -> Sequence[SettleStep]:
-    return [LICENCES, RIGHTS, RESOLVED]
+    return [LICENCES, RIGHTS, RESOLVED, RETURNED, WITHDRAWN]
 
 
 @answers
@@ -77,6 +92,7 @@ def statements(worker: Worker, origins: HostOrigins, url: Url, named: Sequence[S
 @answers
 def page_read(visit: Visit, read: PageRead) -> None:
     _record(visit, read.attempt.due, read.wished)
+    _withdraw(visit, read.attempt.due, read.wished)
 
 
 @answers
@@ -84,14 +100,32 @@ def answered(visit: Visit, attempt: Attempt) -> None:
     """A 304 confirms what stands, and its header may add to it; a 402 asks for a price."""
     if attempt.outcome is Outcome.UNCHANGED and attempt.brought.wished is not None:
         _record(visit, attempt.due, attempt.brought.wished, is_confirmed=True)
+        _withdraw(visit, attempt.due, attempt.brought.wished)
     elif attempt.outcome is Outcome.PAYMENT_REQUIRED:
         asks = Signal(source="status 402", name=PAYMENT, reserved=True, value=price.of(attempt.reply) or "")
         _add(visit, attempt.due, [asks])
 
 
+def _withdraw(visit: Visit, due: Due, wished: Wishes) -> None:
+    """Note that the owner keeps the page out, or that it may be kept again. Most pages cost these comparisons."""
+    if wished.kept_out is not None:
+        by_robots = wished.kept_out is Cause.NOINDEX
+        row: WithdrawnRow = {
+            "host_id": visit.host_id,
+            "crawl_id": due.crawl_id,
+            "key": due.key,
+            "url": due.url,
+            "words": (wished.directives if by_robots else wished.opt_out) or wished.kept_out.value,
+        }
+        visit.batch.add(WITHDRAWN, row)
+    elif due.cause in _KEPT_OUT or due.outcome not in _AS_BEFORE:
+        visit.batch.add(RETURNED, (visit.host_id, due.crawl_id, due.key))
+
+
 def _record(visit: Visit, due: Due, wished: Wishes, *, is_confirmed: bool = False) -> None:
     """Put the statements into the batch. A page without any, now and before, costs this look."""
-    if not wished.signals and wished.directives is None and due.opt_out is None and due.directives is None:
+    is_silent = not wished.signals and wished.directives is None
+    if is_silent and due.opt_out is None and due.directives is None and due.cause != Cause.PAYMENT:
         return
     said = [*purpose.of_directives(wished.directives), *wished.signals]
     if wished.kept_out is Cause.NOINDEX and not any(each.name in {"noindex", "none"} for each in said):

@@ -97,3 +97,32 @@ CROSS JOIN LATERAL (VALUES ('archive', v.archive), ('search', v.search), ('ai-in
                            ('ai-train', v.ai_train)) AS each (purpose, answer)
 WHERE v.crawl_id = :crawl_id
 GROUP BY purpose, answer
+
+-- withdraw: note pages that their owners keep out, and delete what is kept of them beside the page's own row
+-- Items, what handlers are to do, and links. A page that is noted already is confirmed.
+WITH r AS MATERIALIZED (
+    SELECT host_id, crawl_id, decode(key, 'hex') AS key, url, words
+    FROM json_to_recordset(CAST(:rows AS json)) AS given (
+        host_id bigint, crawl_id bigint, key text, url text, words text)
+), gone_items AS (
+    DELETE FROM items AS i USING r WHERE i.host_id = r.host_id AND i.crawl_id = r.crawl_id AND i.key = r.key
+), gone_extractions AS (
+    DELETE FROM extractions AS e USING r WHERE e.host_id = r.host_id AND e.crawl_id = r.crawl_id AND e.key = r.key
+), gone_links AS (
+    DELETE FROM links AS l USING r WHERE l.host_id = r.host_id AND l.crawl_id = r.crawl_id AND l.key = r.key
+)
+INSERT INTO withdrawals (host_id, crawl_id, key, url, words)
+SELECT host_id, crawl_id, key, url, words FROM r
+ON CONFLICT (host_id, crawl_id, key) DO UPDATE
+SET words = excluded.words, confirmed_at = coalesce(withdrawals.confirmed_at, clock_timestamp())
+
+-- return: take the notes of pages away that may be kept again
+DELETE FROM withdrawals AS w
+USING json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
+WHERE w.host_id = r.host_id AND w.crawl_id = r.crawl_id AND w.key = decode(r.key, 'hex')
+
+-- withdrawn: whether a URL was withdrawn, by crawl
+SELECT c.name AS crawl, w.url, w.words, w.withdrawn_at, w.confirmed_at
+FROM withdrawals AS w JOIN crawls AS c ON c.id = w.crawl_id
+WHERE w.host_id = :host_id AND w.key = :key
+ORDER BY c.name

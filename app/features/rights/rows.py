@@ -1,6 +1,7 @@
 """Statements, verdicts and licence files as rows. One query of rights.sql each, in the caller's transaction."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from typing import Any, NamedTuple, TypedDict
@@ -10,7 +11,8 @@ from sqlalchemy import Connection
 
 from app.features.rights.purpose import UNREAD, Purpose, verdicts
 from app.policy.tdm import LICENCE, SIGNAL, USAGE, Signal
-from app.store import db
+from app.store import db, search
+from app.store.search import Where
 
 _sql = db.queries("rights", __file__)
 MOST_WAITING = 1_000  # pages of a host whose verdicts a licence that was read changes, in one settle
@@ -55,6 +57,27 @@ class RightsRow(TypedDict):
     url: str
     statements: Sequence[Signal]
     is_confirmed: bool
+
+
+class WithdrawnRow(TypedDict):
+    """A page that its owner keeps out.   words: the statement by which"""
+
+    host_id: int
+    crawl_id: int
+    key: bytes
+    url: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withdrawal:
+    """The tombstone of a page.   confirmed_at: when another answer said so, too"""
+
+    crawl: str
+    url: str
+    words: str
+    withdrawn_at: datetime
+    confirmed_at: datetime | None
 
 
 class StatedThen(NamedTuple):
@@ -165,6 +188,22 @@ def waiting(tx: Connection, host_id: int, urls: Sequence[str]) -> list[RightsRow
         }
         for row in found
     ]
+
+
+def withdraw(tx: Connection, rows: Sequence[WithdrawnRow]) -> None:
+    """Note pages that their owners keep out, and delete their items and links. A second note confirms the first."""
+    last = {(row["host_id"], row["crawl_id"], row["key"]): row for row in rows}
+    db.run(tx, _sql["withdraw"], {"rows": db.rows_param(list(last.values()))})
+
+
+def give_back(tx: Connection, pages: Sequence[Where]) -> None:
+    """Take away the notes of pages that may be kept again."""
+    db.run(tx, _sql["return"], {"rows": search.places(pages)})
+
+
+def withdrawn(tx: Connection, *, host_id: int, key: bytes) -> list[Withdrawal]:
+    """The tombstones of a URL, by crawl."""
+    return [Withdrawal(**row._asdict()) for row in db.run(tx, _sql["withdrawn"], {"host_id": host_id, "key": key})]
 
 
 def of_url(tx: Connection, *, host_id: int, key: bytes) -> list[StatedThen]:
