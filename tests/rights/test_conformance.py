@@ -4,12 +4,15 @@ Verdicts are in the order archive, search, ai-input, ai-train: + allowed, - refu
 """
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.rights.said import licence, rsl_document, short, stated
 
+ROOT = Path(__file__).parents[2]
 CONTENT_SIGNAL = "Content-Signal"
 Row = tuple[dict[str, Any], str]
 
@@ -189,3 +192,11 @@ def test_directives_for_robots(said: dict[str, Any], verdicts: str) -> None:
 @pytest.mark.parametrize(("said", "verdicts"), RSL)
 def test_rsl(said: dict[str, Any], verdicts: str) -> None:
     assert short(stated(**said)) == verdicts
+
+
+def test_each_duty_names_a_test_that_is_there() -> None:
+    page = (ROOT / "docs/rights.md").read_text().partition("## Duties of a crawler")[2].partition("\n## ")[0]
+    rows = [line for line in page.splitlines() if line.startswith("| ") and "tests/" in line]
+    assert len(rows) == 14
+    named = {name for line in rows for name in re.findall(r"`(tests/[^`]+)`", line)}
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
