@@ -41,6 +41,7 @@ class PurposeVerdict(NamedTuple):
         return None if self.by is None else shown(self.by)
 
 
+UNKNOWN: Final[Mapping[str, str]] = {purpose.value: PurposeAnswer.UNKNOWN.value for purpose in Purpose}
 _ALL: Final = frozenset(Purpose)
 _A, _S, _I, _T = Purpose.ARCHIVE, Purpose.SEARCH, Purpose.AI_INPUT, Purpose.AI_TRAIN
 _AI: Final = frozenset({_I, _T})

@@ -229,6 +229,18 @@ def of_pages(tx: Connection, crawl_id: int, places: Sequence[tuple[int, str]]) -
     return {(row.host_id, row.key): signals(row.said) for row in found}
 
 
+def answers_of(tx: Connection, pages: Sequence[Where]) -> dict[Where, dict[str, str]]:
+    """The answer for each purpose, of each of these pages."""
+    found: dict[Where, dict[str, str]] = {}
+    for crawl_id in sorted({crawl_id for _, crawl_id, _ in pages}):
+        of_crawl = list(dict.fromkeys((host_id, key) for host_id, each, key in pages if each == crawl_id))
+        said = of_pages(tx, crawl_id, [(host_id, key.hex()) for host_id, key in of_crawl])
+        for host_id, key in of_crawl:
+            verdict = verdicts(said.get((host_id, key.hex()), ()))
+            found[host_id, crawl_id, key] = {each.value: verdict[each].answer.value for each in Purpose}
+    return found
+
+
 def by_crawl(tx: Connection, crawl_id: int) -> dict[tuple[str, str], int]:
     """How many pages of a crawl have each verdict, by purpose and answer."""
     return {(row.purpose, row.answer): row.pages for row in db.run(tx, _sql["by_crawl"], {"crawl_id": crawl_id})}
