@@ -49,7 +49,7 @@ class StoredPage(CrawledPage):
         return self._row.main_text or ""
 
     @cached_property
-    def rights(self) -> dict[str, str]:  # type: ignore[override]  # read at the first look
+    def rights(self) -> dict[str, str]:
         """What its owner allows, by purpose: "allowed", "refused" or "unknown"."""
         place = self._row.host_id, self._crawl_id, self._row.key
         with db.transaction(self._engine) as tx:

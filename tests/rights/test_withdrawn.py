@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine
@@ -45,7 +46,7 @@ def spoken(**headers: str) -> Answer:
     )
 
 
-def crawl(worker: Worker, site: Site, **wishes: object) -> None:
+def crawl(worker: Worker, site: Site, **wishes: Any) -> None:
     start(worker, site.url(), search=True, keep_links=True, **wishes)
     run(worker)
     sql(
