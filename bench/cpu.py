@@ -75,7 +75,7 @@ class Watch:
     EVERY_S = 0.25
 
     def __init__(self) -> None:
-        self._marks: list[tuple[float, float]] = []
+        self._marks: list[tuple[float, dict[str, float]]] = []
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
 
@@ -89,18 +89,23 @@ class Watch:
 
     def used(self, begin: float, end: float) -> float:
         """CPU seconds between two moments (Unix seconds), in proportion between two looks."""
-        return self._by(end) - self._by(begin)
+        return sum(self._by(end).values()) - sum(self._by(begin).values())
+
+    def by_role(self, begin: float, end: float) -> dict[str, float]:
+        """{role: CPU seconds between two moments}."""
+        return used_by_role(self._by(begin), self._by(end))
 
     def _look(self) -> None:
         is_last = False
         while True:
-            self._marks.append((time.time(), sum(used for role, used in seconds().items() if role != ORIGIN)))
+            self._marks.append((time.time(), {role: used for role, used in seconds().items() if role != ORIGIN}))
             if is_last:
                 return
             is_last = self._done.wait(self.EVERY_S)
 
-    def _by(self, moment: float) -> float:
-        return between(self._marks, moment)
+    def _by(self, moment: float) -> dict[str, float]:
+        roles = {role for _, used in self._marks for role in used}
+        return {role: between([(at, used.get(role, 0.0)) for at, used in self._marks], moment) for role in roles}
 
 
 def between(marks: Sequence[tuple[float, float]], moment: float) -> float:

@@ -30,6 +30,7 @@ from bench.road_web import road as laid
 from bench.tree import Tree
 
 CRAWLERS = ("scrapy-css", "full", "scrapy", "lean", "bare", "crawlee")
+OURS = {"full", "lean"}
 SITES, PAGES, SEED, NET = 16, 40, 46, 60
 SAMPLE, SAMPLE_SITES = ROOT.parent / "shared" / "pages", 8
 ROAD_HOSTS, ROAD_PAGES = 60, 400
@@ -50,11 +51,11 @@ BARS: tuple[tuple[str, str, float | None], ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """A crawler's run, by the origin's log. cpu_s: of all its processes, from the first request to its end."""
+    """A crawler's run, by the origin's log. by_role: CPU seconds of its processes, `end` behind the last request."""
 
     pages: int
     seconds: float
-    cpu_s: float
+    by_role: Mapping[str, float]
     missed: int
     repeats: int
     errors: int
@@ -65,7 +66,13 @@ class Seen:
 
     @property
     def page_ms(self) -> float:
-        return 1000 * self.cpu_s / self.pages
+        return 1000 * sum(self.by_role.values()) / self.pages
+
+    @property
+    def parts_ms(self) -> dict[str, float]:
+        """{role: CPU milliseconds a page}, the dearest first, without what is less than 0.05."""
+        parts = {role: 1000 * used / self.pages for role, used in self.by_role.items()}
+        return {role: ms for role, ms in sorted(parts.items(), key=lambda part: -part[1]) if ms >= 0.05}
 
     def row(self) -> dict[str, Cell]:
         return {
@@ -103,6 +110,11 @@ def main(arguments: argparse.Namespace) -> None:
         runs[name] = crawl(trees, names, rounds=arguments.rounds or 1, env=_given(arguments), failures=failures)
         rows = [{"crawler": crawler, **seen.row()} for crawler, each in runs[name].items() for seen in each]
         table(f"real, {name}, delay 0", rows)
+        for crawler in sorted(OURS & runs[name].keys()):
+            parts: list[dict[str, Cell]] = [
+                {"process": role, "ms": round(ms, 2)} for role, ms in runs[name][crawler][-1].parts_ms.items()
+            ]
+            table(f"real, {name}, {crawler}: CPU a page by process", parts)
     on_road = _road(names, arguments, failures) if arguments.seconds else []
     if on_road:
         table(f"real, drawn, on the road at {road.DELAY_S:g} s", on_road)
@@ -187,12 +199,13 @@ def _run(name: str, web: Road, trees: Sequence[Tree], env: Mapping[str, str]) ->
     if not log.requests:
         raise BenchError(f"{name} sent no request")
     offset = time.time() - time.monotonic()
+    begin, end = log.requests[0].arrived + offset, max(each.end for each in log.requests) + offset
     fetched = Counter((each.host, each.path) for each in log.requests if each.is_page)
     wanted = {(site.name, f"/{page}") for site, tree in zip(web.sites, trees, strict=True) for page in tree.reachable}
     return Seen(
         pages=fetched.total(),
-        seconds=max(each.end for each in log.requests) - log.requests[0].arrived,
-        cpu_s=watch.used(log.requests[0].arrived + offset, math.inf),
+        seconds=end - begin,
+        by_role=watch.by_role(begin, end) | {"end": watch.used(end, math.inf)},
         missed=len(wanted - fetched.keys()),
         repeats=fetched.total() - len(fetched),
         errors=sum((each.status or 0) >= 400 for each in log.requests),
@@ -295,6 +308,9 @@ def _figures(
             found[f"{web}, {name}, a day a core"] = f"{DAY_S / page_ms / 1000:.1f} M pages a day"
         for name, rate in _median(own, "rate").items():
             found[f"{web}, {name}, a second"] = f"{rate:.0f} pages/s"
+        for name in OURS & own.keys():
+            for role, part_ms in own[name][-1].parts_ms.items():
+                found[f"{web}, {name}, {role}, a page"] = f"{part_ms:.1f} ms a page"
     for row in ratios:
         for column, value in row.items():
             if column not in {"ratio", "bar"}:

@@ -202,6 +202,16 @@ class Admitted:
         return set(self.queued)
 
 
+class RobotsRefused(NamedTuple):
+    """A URL that robots.txt refuses.   linked: as it was found, where its canonical form differs"""
+
+    crawl_id: int
+    key: bytes
+    url: str
+    linked: str | None
+    cause: str
+
+
 class RefusedUrls(NamedTuple):
     """The URLs that a crawl refused for one cause.   hosts: how many have such; host: the one that has most"""
 

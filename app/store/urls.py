@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from app.model import Cause, RestReason
 from app.store import db
-from app.store.url_rows import Admission, Admitted, Due, Raise, RefusedUrls, Result, RoundLot, Wanted
+from app.store.url_rows import Admission, Admitted, Due, Raise, RefusedUrls, Result, RobotsRefused, RoundLot, Wanted
 
 _sql = db.queries("urls")
 MOST_AHEAD = 10_000
@@ -175,13 +175,15 @@ def forget(tx: Connection, *, host_id: int, key: bytes, crawl_id: int | None) ->
 
 
 def refused_of_host(
-    tx: Connection, *, host_id: int, after: tuple[int, bytes], n: int
-) -> list[tuple[int, bytes, str, str | None, str]]:
-    """(crawl id, key, URL, as linked, cause) of refused URLs: a page of n after the last (crawl id, key) of the page
-    before."""
+    tx: Connection, *, host_id: int, after: tuple[int, bytes], n: int, keys: Sequence[bytes] | None = None
+) -> list[RobotsRefused]:
+    """URLs that robots.txt refuses: a page of n after the last (crawl id, key) of the page before.
+
+    keys: only these
+    """
     where = {"host_id": host_id, "after_crawl": after[0], "after_key": after[1], "n": n}
-    rows = db.run(tx, _sql["refused_of_host"], where)
-    return [(row.crawl_id, row.key, row.url, row.linked, row.cause) for row in rows]
+    found = db.run(tx, _sql["refused_of_host"], where | {"keys": None if keys is None else list(keys)})
+    return [RobotsRefused(row.crawl_id, row.key, row.url, row.linked, row.cause) for row in found]
 
 
 def trapped_hosts(tx: Connection, crawl_id: int) -> list[int]:

@@ -214,6 +214,7 @@ SELECT crawl_id, key, url, linked, cause
 FROM urls
 WHERE host_id = :host_id AND state = 'refused' AND cause NOT IN ('trap', 'extension')
   AND (crawl_id, key) > (:after_crawl, :after_key)
+  AND (CAST(:keys AS bytea[]) IS NULL OR key = ANY(CAST(:keys AS bytea[])))
 ORDER BY crawl_id, key
 LIMIT :n
 

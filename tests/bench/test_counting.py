@@ -152,3 +152,4 @@ def test_cpu_of_a_child_that_has_ended_stays_counted() -> None:
         subprocess.run([sys.executable, "-c", BURNS], input=b"", stdout=subprocess.DEVNULL, check=True)
         end = time.time()
     assert watch.used(begin, end) >= 0.15
+    assert sum(watch.by_role(begin, end).values()) == pytest.approx(watch.used(begin, end))

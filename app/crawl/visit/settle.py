@@ -16,6 +16,7 @@ import structlog
 
 from app.crawl.frontier import enter, pick, worth
 from app.crawl.page import later, read
+from app.crawl.robots import reopen
 from app.crawl.state.batch import Batch, Sent
 from app.crawl.state.host_rest import HostRest
 from app.crawl.state.lease import Lease
@@ -82,6 +83,7 @@ def together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]:
         for crawl_id, folder in visit.batch.found.taken_in:
             db.repeat(partial(_take_in, worker, visit.lease, crawl_id, folder))
     for visit in visits:
+        reopen.of_host(visit)
         _hold(visit)
     act = partial(db.repeat, partial(_together, visits))
     try:

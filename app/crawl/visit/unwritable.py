@@ -1,22 +1,23 @@
 """Mends a batch that Postgres refuses for a value in it: finds the rows at fault, and replaces them by rows it accepts.
 
 Otherwise the visit would be lost with its lease, and be repeated with the same result for as long as the crawl runs.
-Each part of the batch is tried by itself, in a transaction that is rolled back. A URL at fault is quarantined with the
-cause; an origin whose robots.txt is at fault, with all its URLs. A link is left out, and so is what patterns of URLs
-have brought; a line of the log keeps only our own values. Only errors of SQLSTATE 22, 23 or 54 are handled here: a full
-disk and an outage are no row's fault.
+Each part of the batch is tried by itself, in a transaction that is rolled back; of many rows halves, until each at
+fault is alone, or MOST_TRIES are spent: then what is left of the refused ones goes. A URL at fault is quarantined with
+the cause; an origin whose robots.txt is at fault, with all its URLs. A link is left out, and so is what patterns of
+URLs have brought; a line of the log keeps only our own values. Only errors of SQLSTATE 22, 23 or 54 are handled here: a
+full disk and an outage are no row's fault.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import structlog
 
 from app.crawl.frontier import worth
 from app.crawl.frontier.give_up import GIVE_UP, GivingUp
 from app.crawl.state.batch import Batch, Findings, ReadDocument, RobotsNews
-from app.crawl.state.part import SettlePart
 from app.crawl.state.visit import Visit
 from app.errors import Unwritable
 from app.model import Cause, Origin
@@ -26,12 +27,15 @@ from app.policy.robots import Availability
 from app.store.fetches import Fetch
 from app.store.robots import Fetched
 from app.store.url_rows import Result
+from app.words import counted
 
 _log = structlog.get_logger()
+MOST_TRIES = 1_000  # of the rows of one kind, each a transaction
 AGAIN_S = 3_600.0  # until a robots.txt that cannot be stored is asked for again
 _DETAIL_CHARS = 300
 _SAID_BY_THE_SITE = ("address", "status", "location", "retry_after", "content_type", "etag", "last_modified")
 
+T = TypeVar("T")
 # Tries to write a batch and rolls back. Returns why Postgres refuses it, None when it accepts it.
 Refuses = Callable[[Visit, Batch], Unwritable | None]
 
@@ -57,16 +61,20 @@ def mend(visit: Visit, refuses: Refuses) -> None:
     for place, row in enumerate(batch.fetches):
         if error := fault(fetches=[row]):
             batch.fetches[place] = _bare(host, row, error)
-    found.admissions = [
-        each
-        for each in found.admissions
-        if not _is_left_out(host, fault(found=Findings(admissions=[each])), each.url.text)
-    ]
-    found.suppressions = {
-        key: refused
-        for key, refused in found.suppressions.items()
-        if not _is_left_out(host, fault(found=Findings(suppressions={key: refused})), refused["url"])
-    }
+    found.admissions = _accepted(
+        host,
+        found.admissions,
+        lambda some: fault(found=Findings(admissions=some)),
+        lambda each: each.url.text,
+    )
+    found.suppressions = dict(
+        _accepted(
+            host,
+            list(found.suppressions.items()),
+            lambda some: fault(found=Findings(suppressions=dict(some))),
+            lambda each: each[1]["url"],
+        )
+    )
     batch.robots.tdmrep = [
         (
             origin,
@@ -77,19 +85,43 @@ def mend(visit: Visit, refuses: Refuses) -> None:
         for origin, asked in batch.robots.tdmrep
     ]
     for part, rows in batch.parts.items():
-        rows[:] = _mended_rows(host, part, rows, fault)
+        rows[:] = _accepted(host, rows, partial(_of_part, fault, part), part.words, part.mended or _nothing)
 
 
-def _mended_rows(
-    host: str, part: SettlePart[Any], rows: Sequence[Any], fault: Callable[..., Unwritable | None]
-) -> Iterator[Any]:
-    """The rows of a part without those that Postgres refuses, or with what stands for them."""
-    for row in rows:
-        error = fault(parts={part: [row]})
-        if not _is_left_out(host, error, part.words(row)):
-            yield row
-        elif part.mended is not None and error is not None and (mended := part.mended(row, error)) is not None:
-            yield mended
+def _of_part(fault: Callable[..., Unwritable | None], part: object, rows: list[Any]) -> Unwritable | None:
+    return fault(parts={part: rows})
+
+
+def _nothing(_: object, __: Unwritable) -> None:
+    """Nothing stands for the row."""
+
+
+def _accepted(
+    host: str,
+    rows: Sequence[T],
+    fault: Callable[[list[T]], Unwritable | None],
+    words: Callable[[T], str],
+    mended: Callable[[T, Unwritable], T | None] = _nothing,
+) -> list[T]:
+    """The rows that Postgres accepts, in their order, and what stands for others.
+
+    mended  what stands for a row that is refused; None: it is left out
+    """
+    accepted: list[T] = []
+    lots, tries = [list(rows)], 0
+    while lots:
+        lot = lots.pop()
+        error, tries = (fault(lot) if lot else None), tries + 1
+        if error is None:
+            accepted += lot
+        elif len(lot) > 1 and tries < MOST_TRIES:
+            middle = len(lot) // 2
+            lots += [lot[middle:], lot[:middle]]  # the first half comes next
+        else:
+            more = f", and {counted(len(lot) - 1, 'row')} behind it" if len(lot) > 1 else ""
+            _is_left_out(host, error, words(lot[0]) + more)
+            accepted += [stands for row in lot if (stands := mended(row, error)) is not None]
+    return accepted
 
 
 def _mended_reading(
@@ -103,15 +135,12 @@ def _mended_reading(
             if (result["crawl_id"], result["key"]) == (page["crawl_id"], page["key"]):
                 batch.results[place] = _quarantined(host, batch, result, error)
         return ReadDocument(page=None, links=[])
-    if not reading.links or fault(found=Findings(readings=[ReadDocument(page=None, links=reading.links)])) is None:
-        return reading
-    links = [
-        each
-        for each in reading.links
-        if not _is_left_out(
-            host, fault(found=Findings(readings=[ReadDocument(page=None, links=[each])])), each.url.text
-        )
-    ]
+    links = _accepted(
+        host,
+        reading.links,
+        lambda some: fault(found=Findings(readings=[ReadDocument(page=None, links=some)])),
+        lambda each: each.url.text,
+    )
     return ReadDocument(page=page, links=links)
 
 

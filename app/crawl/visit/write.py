@@ -10,18 +10,14 @@ from app import plugins
 from app.crawl.frontier import duplicates, enter, give_up, naming, worth
 from app.crawl.frontier.enter import Entered
 from app.crawl.page import read, sitemaps
+from app.crawl.robots import reopen
 from app.crawl.state.batch import Batch
 from app.crawl.state.part import SettlePart, SettleStep
 from app.crawl.state.settling import Settling
 from app.crawl.state.visit import Visit
-from app.model import Cause, Origin, Refusal
 from app.policy.candidate import Candidate
-from app.policy.robots import Robots, RobotsVerdict, Work
-from app.policy.url import Canon
 from app.store import crawls, fetches, pages, patterns, robots, suppressions, urls
 from app.store.pages import Where
-
-REOPEN_PAGE = 1_000
 
 
 def write(visits: Sequence[Visit], tx: Connection) -> Settling:
@@ -120,9 +116,7 @@ def _write_robots(visit: Visit, tx: Connection) -> None:
     robots.store_tdmrep(tx, host_id=visit.host_id, asked=batch.robots.tdmrep)
     for origin in batch.robots.doubted:
         robots.doubt(tx, host_id=visit.host_id, origin=origin, recheck_s=visit.worker.settings.robots_recheck_s)
-    for origin in batch.robots.renewed:
-        picked = visit.picked
-        picked.unfetched += _reopen(visit.worker.canon, visit.host_id, origin, visit.origins.robots[origin].rules, tx)
+    reopen.of_batch(visit, tx)
 
 
 def _admissions(batch: Batch, repeating: set[Where]) -> list[Candidate]:
@@ -135,31 +129,3 @@ def _admissions(batch: Batch, repeating: set[Where]) -> list[Candidate]:
         for each in reading.links:
             found.setdefault(each.form, each)
     return list(found.values())
-
-
-def _reopen(canon: Canon, host_id: int, origin: Origin, rules: Robots | None, tx: Connection) -> int:
-    """Queue again what an origin's new robots.txt allows, and an earlier one refused (promise R6). Returns how many.
-
-    The transaction has a budget of work. URLs past it are left to their gates, but for those that were too costly.
-    """
-    if rules is None:
-        return 0
-    after, reopened, work = (0, b""), 0, Work()
-    while rows := urls.refused_of_host(tx, host_id=host_id, after=after, n=REOPEN_PAGE):
-        after = rows[-1][0], rows[-1][1]
-        parsed = [(row[0], row[1], canon.of_row(row[2], row[1], row[3]), row[4]) for row in rows]
-        reopened += urls.reopen(
-            tx,
-            host_id=host_id,
-            rows=[
-                {"crawl_id": crawl_id, "key": key}
-                for crawl_id, key, url, cause in parsed
-                if not isinstance(url, Refusal) and url.origin == origin and _reopens(rules.verdict(url, work), cause)
-            ],
-        )
-    return reopened
-
-
-def _reopens(verdict: RobotsVerdict, cause: str) -> bool:
-    """Whether a refused URL is queued again."""
-    return verdict is RobotsVerdict.ALLOWED or (verdict is RobotsVerdict.TOO_COSTLY and cause != Cause.TOO_COSTLY)

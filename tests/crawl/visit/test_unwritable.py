@@ -4,6 +4,8 @@ ends.
 A constraint of the test's own stands in for the value that nobody has thought of.
 """
 
+from collections.abc import Callable
+
 import pytest
 
 from app.crawl.state.worker import Worker
@@ -74,6 +76,21 @@ def test_a_link_at_fault_is_left_out(worker: Worker, web: Web) -> None:
     run(worker)
     assert sorted(site.pages_asked) == ["/", "/a", "/b"]
     assert url(worker.engine, site.url())["state"] == "resting"
+
+
+@pytest.mark.parametrize("is_poison", [lambda n: n % 97 == 5, lambda n: n >= 300], ids=["some", "nearly all"])
+def test_of_very_many_links_those_at_fault_are_left_out(
+    worker: Worker, web: Web, is_poison: Callable[[int], bool]
+) -> None:
+    """They are found by halves; once the tries are spent, the refused half goes as a whole."""
+    refuse(worker, "urls", "url NOT LIKE '%poison%'")
+    site = web.site()
+    paths = [f"/{'poison' if is_poison(number) else 'good'}{number}" for number in range(3_000)]
+    site.pages["/"] = html(*paths)
+    crawl = start(worker, site.url())
+    go(worker)
+    kept = sql(worker.engine, "SELECT url FROM urls WHERE crawl_id = :id", id=crawl.id)
+    assert {row["url"] for row in kept} == {site.url(path) for path in ["/", *paths] if "poison" not in path}
 
 
 def test_a_request_at_fault_is_logged_without_what_the_site_said(worker: Worker, web: Web) -> None:
