@@ -98,23 +98,34 @@ CROSS JOIN LATERAL (VALUES ('archive', v.archive), ('search', v.search), ('ai-in
 WHERE v.crawl_id = :crawl_id
 GROUP BY purpose, answer
 
--- withdraw: note pages that their owners keep out, and delete what is kept of them beside the page's own row
--- Items, what handlers are to do, and links. A page that is noted already is confirmed.
+-- withdraw: note pages that their owners keep out; one that is noted already is confirmed
+INSERT INTO withdrawals (host_id, crawl_id, key, url, words)
+SELECT host_id, crawl_id, decode(key, 'hex'), url, words
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, url text, words text)
+ORDER BY 1, 2, 3
+ON CONFLICT (host_id, crawl_id, key) DO UPDATE
+SET words = excluded.words, confirmed_at = coalesce(withdrawals.confirmed_at, clock_timestamp())
+
+-- erase_handled: delete what handlers are to do with these pages, in the order in which runners lock it
+WITH held AS MATERIALIZED (
+    SELECT e.host_id, e.crawl_id, e.key, e.handler
+    FROM extractions AS e
+    JOIN json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
+      ON e.host_id = r.host_id AND e.crawl_id = r.crawl_id AND e.key = decode(r.key, 'hex')
+    ORDER BY e.host_id, e.crawl_id, e.key, e.handler
+    FOR UPDATE OF e
+)
+DELETE FROM extractions AS e USING held AS h
+WHERE e.host_id = h.host_id AND e.crawl_id = h.crawl_id AND e.key = h.key AND e.handler = h.handler
+
+-- erase: delete the items and the links of these pages
 WITH r AS MATERIALIZED (
-    SELECT host_id, crawl_id, decode(key, 'hex') AS key, url, words
-    FROM json_to_recordset(CAST(:rows AS json)) AS given (
-        host_id bigint, crawl_id bigint, key text, url text, words text)
-), gone_items AS (
-    DELETE FROM items AS i USING r WHERE i.host_id = r.host_id AND i.crawl_id = r.crawl_id AND i.key = r.key
-), gone_extractions AS (
-    DELETE FROM extractions AS e USING r WHERE e.host_id = r.host_id AND e.crawl_id = r.crawl_id AND e.key = r.key
+    SELECT host_id, crawl_id, decode(key, 'hex') AS key
+    FROM json_to_recordset(CAST(:rows AS json)) AS given (host_id bigint, crawl_id bigint, key text)
 ), gone_links AS (
     DELETE FROM links AS l USING r WHERE l.host_id = r.host_id AND l.crawl_id = r.crawl_id AND l.key = r.key
 )
-INSERT INTO withdrawals (host_id, crawl_id, key, url, words)
-SELECT host_id, crawl_id, key, url, words FROM r
-ON CONFLICT (host_id, crawl_id, key) DO UPDATE
-SET words = excluded.words, confirmed_at = coalesce(withdrawals.confirmed_at, clock_timestamp())
+DELETE FROM items AS i USING r WHERE i.host_id = r.host_id AND i.crawl_id = r.crawl_id AND i.key = r.key
 
 -- return: take the notes of pages away that may be kept again
 DELETE FROM withdrawals AS w

@@ -193,7 +193,9 @@ def waiting(tx: Connection, host_id: int, urls: Sequence[str]) -> list[RightsRow
 def withdraw(tx: Connection, rows: Sequence[WithdrawnRow]) -> None:
     """Note pages that their owners keep out, and delete their items and links. A second note confirms the first."""
     last = {(row["host_id"], row["crawl_id"], row["key"]): row for row in rows}
-    db.run(tx, _sql["withdraw"], {"rows": db.rows_param(list(last.values()))})
+    where = {"rows": db.rows_param(list(last.values()))}
+    for query in ("withdraw", "erase_handled", "erase"):
+        db.run(tx, _sql[query], where)
 
 
 def give_back(tx: Connection, pages: Sequence[Where]) -> None:
