@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
 from app import plugins
 from app.crawl.state.worker import Worker
 from app.store import db

@@ -14,6 +14,7 @@ from tests.cli.conftest import Tiptoe, tiptoe
 from tests.crawl.archiving import Archiving
 from tests.crawl.loop import go, run, start
 from tests.crawl.web import Answer, Site, Web, html
+from tests.rights.said import licence
 from tests.store.rows import one, sql
 
 __all__ = ["tiptoe"]
@@ -202,3 +203,50 @@ def test_a_page_that_is_gone_after_it_was_withdrawn_stays_so(crawler: Worker, si
     again(crawler)
     assert tiptoe("page", "show", site.url("/a"), "--html").code == 2
     assert one(crawler.engine, "SELECT words FROM withdrawals") == "noindex"
+
+
+# what the site says later, and what it may not say it by; the pages that are left
+@pytest.mark.parametrize(
+    ("robots", "left"),
+    [
+        ("User-agent: *\nContent-Signal: /a ai-train=no\n", {"/", "/b"}),
+        ("User-agent: *\nContent-Signal: ai-train=no, use=reference\n", set()),
+        ("License: {licence}\n", {"/", "/b"}),
+        (Answer(status=503, body=b"User-agent: *\nContent-Signal: ai-train=no\n"), {"/", "/a", "/b"}),
+        (Answer(status=404, body=b"User-agent: *\nContent-Signal: ai-train=no\n"), {"/", "/a", "/b"}),
+    ],
+)
+def test_a_file_of_the_site_withdraws_its_pages_at_once(
+    crawler: Worker, site: Site, robots: str | Answer, left: set[str]
+) -> None:
+    site.robots = "User-agent: *\nAllow: /\n"
+    site.pages["/l.xml"] = Answer(
+        body=licence('<prohibits type="usage">ai-train</prohibits>', url="/a"),
+        headers={"Content-Type": "application/rsl+xml"},
+    )
+    crawl(crawler, site, honour_opt_outs=True)
+    site.robots = robots.format(licence=site.url("/l.xml")) if isinstance(robots, str) else robots
+    sql(crawler.engine, "UPDATE robots SET expires_at = now()")
+    sql(crawler.engine, "UPDATE urls SET state = 'queued', due_at = NULL WHERE url = :url", url=site.url("/b"))
+    sql(crawler.engine, "UPDATE crawls SET state = 'active', finished_at = NULL, ended_because = NULL")
+    sql(crawler.engine, "UPDATE hosts SET next_fetch_at = now(), blocked_until = NULL")
+    go(crawler)
+    assert site.paths.count("/a") == 1, "none of them was looked at again"
+    rows = sql(crawler.engine, "SELECT url FROM pages")
+    assert {row["url"].removeprefix(site.url("/")[:-1]) for row in rows} == left
+    gone = {"/", "/a", "/b"} - left
+    assert one(crawler.engine, "SELECT count(*) FROM withdrawals") == len(gone)
+    causes = sql(crawler.engine, "SELECT cause FROM urls WHERE cause IS NOT NULL")
+    assert len(causes) >= len(gone)
+
+
+def test_what_a_file_withdrew_returns_when_the_file_does_not_say_so_any_more(crawler: Worker, site: Site) -> None:
+    site.robots = "User-agent: *\nContent-Signal: /a ai-train=yes\n"
+    site.pages["/a"] = spoken(ETag='"1"')
+    crawl(crawler, site, honour_opt_outs=True)
+    for signal, kept in (("no", 2), ("yes", 3)):
+        site.robots = f"User-agent: *\nContent-Signal: /a ai-train={signal}\n"
+        sql(crawler.engine, "UPDATE robots SET expires_at = now()")
+        again(crawler)
+        assert one(crawler.engine, "SELECT count(*) FROM pages") == kept
+    assert one(crawler.engine, "SELECT count(*) FROM withdrawals") == 0

@@ -10,7 +10,7 @@ from app.crawl.state.part import SettlePart, SettleStep
 from app.crawl.state.settling import Settling
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
-from app.features.rights import licence, purpose, rows
+from app.features.rights import licence, purpose, rows, site
 from app.features.rights.licence import LICENCES, NOTES, Notes
 from app.features.rights.purpose import PAYMENT, UNREAD
 from app.features.rights.rows import RightsRow, WithdrawnRow
@@ -56,23 +56,24 @@ RIGHTS: SettlePart[RightsRow] = SettlePart(
 RESOLVED = SettleStep(name="rights_resolved", rank=187, write=_resolve)
 RETURNED: SettlePart[Where] = SettlePart(
     name="returned",
-    rank=188,
+    rank=187,
     write=lambda settling: rows.give_back(settling.tx, settling.rows(RETURNED)),
     words=lambda _: "a page that may be kept again",
 )
 WITHDRAWN: SettlePart[WithdrawnRow] = SettlePart(
     name="withdrawn",
-    rank=189,  # before the step that notes pages for handlers
+    rank=188,  # before the step that notes pages for handlers
     write=lambda settling: rows.withdraw(settling.tx, settling.rows(WITHDRAWN)),
     words=lambda row: f"that the owner of {row['url']} keeps it out",
 )
+BY_SITE = SettleStep(name="withdrawn_by_site", rank=189, write=site.withdraw)
 _KEPT_OUT = frozenset({Cause.NOINDEX, Cause.OPTED_OUT, Cause.SITE_OPTED_OUT})
 _AS_BEFORE = frozenset({None, Outcome.PAGE, Outcome.UNCHANGED})
 
 
 @answers
 def steps() -> Sequence[SettleStep]:
-    return [LICENCES, RIGHTS, RESOLVED, RETURNED, WITHDRAWN]
+    return [LICENCES, RIGHTS, RESOLVED, RETURNED, WITHDRAWN, BY_SITE]
 
 
 @answers

@@ -137,3 +137,18 @@ SELECT c.name AS crawl, w.url, w.words, w.withdrawn_at, w.confirmed_at
 FROM withdrawals AS w JOIN crawls AS c ON c.id = w.crawl_id
 WHERE w.host_id = :host_id AND w.key = :key
 ORDER BY c.name
+
+-- honouring: pages of a host, of crawls that honour opt-outs
+SELECT p.crawl_id, p.key, p.url
+FROM crawls AS c
+JOIN pages AS p ON p.host_id = :host_id AND p.crawl_id = c.id
+WHERE c.honour_opt_outs
+ORDER BY p.crawl_id, p.key
+LIMIT :n
+
+-- keep_out: say of URLs why their pages are kept out; they are asked for whole once they may be kept again
+UPDATE urls AS u
+SET cause = :cause, detail = NULL, opt_out = r.words
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, words text)
+WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex')
+  AND u.state NOT IN ('refused', 'quarantined')

@@ -10,6 +10,7 @@ import orjson
 from sqlalchemy import Connection
 
 from app.features.rights.purpose import UNREAD, Purpose, verdicts
+from app.model import Cause
 from app.policy.tdm import LICENCE, SIGNAL, USAGE, Signal
 from app.store import db, search
 from app.store.search import Where
@@ -196,6 +197,17 @@ def withdraw(tx: Connection, rows: Sequence[WithdrawnRow]) -> None:
     where = {"rows": db.rows_param(list(last.values()))}
     for query in ("withdraw", "erase_handled", "erase"):
         db.run(tx, _sql[query], where)
+
+
+def honouring(tx: Connection, host_id: int, *, n: int) -> list[tuple[int, bytes, str]]:
+    """Pages of a host in crawls that honour opt-outs: crawl, key and URL."""
+    found = db.run(tx, _sql["honouring"], {"host_id": host_id, "n": n})
+    return [(row.crawl_id, bytes(row.key), row.url) for row in found]
+
+
+def keep_out(tx: Connection, rows: Sequence[WithdrawnRow]) -> None:
+    """Note why the pages of these URLs are kept out: a file of their site opts out."""
+    db.run(tx, _sql["keep_out"], {"rows": db.rows_param(rows), "cause": Cause.SITE_OPTED_OUT.value})
 
 
 def give_back(tx: Connection, pages: Sequence[Where]) -> None:
