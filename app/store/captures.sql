@@ -124,6 +124,19 @@ WHERE c.id IN (SELECT id FROM opened)
                 AND (r.segment_id <> ALL(CAST(:segment_ids AS bigint[])) OR r.id IN (SELECT id FROM opened)))
 ORDER BY c.id
 
+-- not_withdrawn: captures of segments that are to go, but for those of pages that their owners withdrew
+-- A body that a capture of another page refers to stays.
+SELECT c.*
+FROM captures AS c
+WHERE c.segment_id = ANY(CAST(:segment_ids AS bigint[])) AND c.crawl_id = :crawl_id
+  AND (NOT EXISTS (SELECT FROM withdrawals AS w
+                   WHERE w.host_id = c.host_id AND w.crawl_id = c.crawl_id AND w.key = c.key)
+       OR EXISTS (SELECT FROM captures AS r
+                  WHERE r.crawl_id = c.crawl_id AND r.refers_to = c.id
+                    AND NOT EXISTS (SELECT FROM withdrawals AS w
+                                    WHERE w.host_id = r.host_id AND w.crawl_id = r.crawl_id AND w.key = r.key)))
+ORDER BY c.id
+
 -- moved: captures whose records were copied
 UPDATE captures AS c SET segment_id = r.segment_id, at_offset = r.at_offset
 FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, id bigint, segment_id bigint, at_offset bigint)

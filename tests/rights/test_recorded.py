@@ -7,6 +7,7 @@ import pytest
 
 from app.admin import audit, crawls
 from app.crawl.state.worker import Worker
+from app.features.rights import licence as licence_part
 from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Site, Web, html
 from tests.rights.said import licence
@@ -245,3 +246,16 @@ def test_an_error_page_states_nothing(worker: Worker, site: Site) -> None:
     start(worker, site.url())
     run(worker)
     assert rights(worker, site) == {"/": "???+"}
+
+
+def test_a_site_that_names_many_licences_has_few_of_them_asked_for(worker: Worker, site: Site) -> None:
+    site.robots = "User-agent: *\nAllow: /\n" + "".join(f"License: {site.url(f'/r{n}.xml')}\n" for n in range(50))
+    links = "".join(f'<link rel=license type="{RSL_TYPE}" href="/p{n}.xml">' for n in range(50))
+    site.pages |= {"/": html(*(f"/{n}" for n in range(5)))}
+    site.pages |= {f"/{n}": html(text=f"page {n}", head=links.replace("/p", f"/p{n}-")) for n in range(5)}
+    start(worker, site.url())
+    run(worker)
+    asked = [path for path in site.paths if path.endswith(".xml") and "sitemap" not in path]
+    assert len(asked) == len(set(asked)) <= 2 * licence_part.MOST
+    assert one(worker.engine, "SELECT count(*) FROM fetches WHERE kind = 'page' AND status = 200") == 6
+    assert one(worker.engine, "SELECT ended_because FROM crawls") == "done"

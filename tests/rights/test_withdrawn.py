@@ -1,5 +1,6 @@
 """An opt-out that comes later: no word of the page is found anywhere; and what may not take a page away."""
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -250,3 +251,28 @@ def test_what_a_file_withdrew_returns_when_the_file_does_not_say_so_any_more(cra
         again(crawler)
         assert one(crawler.engine, "SELECT count(*) FROM pages") == kept
     assert one(crawler.engine, "SELECT count(*) FROM withdrawals") == 0
+
+
+def test_erasing_rewrites_segments_without_the_withdrawn_page(
+    archiving: Archiving, crawler: Worker, site: Site, tiptoe: Tiptoe, tmp_path: Path
+) -> None:
+    crawl(crawler, site)
+    site.pages["/a"] = spoken(X_Robots_Tag="noindex")
+    again(crawler)
+    archiving.close()
+    assert WORD in unpacked(tmp_path)
+    assert "add --yes" in tiptoe("archive", "prune", "--withdrawn").err
+    ran = tiptoe("archive", "prune", "c", "--withdrawn", "--yes")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("1 segment rewritten, ")
+    assert WORD not in unpacked(tmp_path)
+    assert one(crawler.engine, "SELECT count(*) FROM captures WHERE url = :url", url=site.url("/a")) == 0
+    assert tiptoe("page", "show", site.url("/b"), "--html").code == 0
+    assert tiptoe("archive", "verify").code == 0
+    assert tiptoe("archive", "prune", "--withdrawn", "--yes", "--json").json["segments"] == 0
+
+
+def unpacked(home: Path) -> str:
+    """All that segments below a folder hold, unpacked."""
+    files = sorted(home.rglob("*.warc.gz"))
+    return "".join(gzip.decompress(each.read_bytes()).decode("utf-8", "replace") for each in files)

@@ -19,7 +19,7 @@ from app.crawl.robots.ask import RobotsAnswer
 from app.crawl.robots.obtain import NoRules
 from app.crawl.state.origins import HostOrigins
 from app.crawl.state.part import SettlePart
-from app.crawl.state.visit import Visit
+from app.crawl.state.visit import Visit, outlast
 from app.crawl.state.worker import Worker
 from app.features.rights import rows, rsl
 from app.features.rights.purpose import UNREAD
@@ -41,7 +41,7 @@ AGAIN_UNKNOWN_S = 3600.0  # while nobody answered
 SHARE = 20  # at most one request in this many is for these files, however long the host's delay is
 MARK = f"{LICENCE}="
 _NAMED = re.compile(rf"{MARK}(\S+) \(")
-MOST = 8  # files of a visit; a site that names more has most of them unread
+MOST = 4  # files of a visit; a site that names more has most of them unread
 _log = structlog.get_logger()
 
 
@@ -142,7 +142,12 @@ def _known(worker: Worker, notes: Notes, file: str, host: str) -> HeldLicence:
 
 
 def _ask(visit: Visit, file: Url, known: HeldLicence) -> bool:
-    """Ask for a file, if robots.txt of its origin allows it. False: the visit is to leave, and nothing was sent."""
+    """Ask for a file, if robots.txt of its origin allows it. False: the visit is to leave, and nothing was sent.
+
+    Raises LeaseLost.
+    """
+    if file.host != visit.lease.host:  # its robots.txt, and the file
+        outlast(visit.worker, visit.lease, 2 * (ask.LONGEST_SLOT_WAIT_S + visit.worker.settings.robots_deadline_s))
     rules = _rules(visit, file.origin)
     if rules is NoRules.WAIT:
         return False
