@@ -50,7 +50,7 @@ class StoredPage(CrawledPage):
 
     @cached_property
     def rights(self) -> dict[str, str]:
-        """What its owner allows, by purpose: "allowed", "refused" or "unknown"."""
+        """The owner's answer for each purpose: "allowed", "refused" or "unknown"."""
         place = self._row.host_id, self._crawl_id, self._row.key
         with db.transaction(self._engine) as tx:
             return answers_of(tx, [place])[place]

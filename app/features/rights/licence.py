@@ -40,7 +40,7 @@ AGAIN_S = 24 * 3600.0
 AGAIN_UNKNOWN_S = 3600.0  # while nobody answered
 SHARE = 20  # at most one request in this many is for these files, however long the host's delay is
 MARK = f"{LICENCE}="
-_NAMED = re.compile(rf"{MARK}(\S+) \(")
+_NAMED = re.compile(r"license=(\S+) \(")  # of a line of `tdm.text`
 MOST = 4  # files of a visit; a site that names more has most of them unread
 _log = structlog.get_logger()
 
