@@ -6,7 +6,6 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any, NamedTuple, TypedDict
 
-import orjson
 from sqlalchemy import Connection
 
 from app.features.rights.purpose import UNREAD, Purpose, verdicts
@@ -167,7 +166,7 @@ def _set(statements: Sequence[Signal]) -> dict[str, Any]:
     ]
     found = verdicts(statements)
     return {
-        "sha256": sha256(orjson.dumps(said)).hexdigest(),
+        "sha256": sha256(db.rows_param(said)).hexdigest(),
         "said": said,
         **{purpose.value.replace("-", "_"): found[purpose].answer.value for purpose in Purpose},
         "decided": {purpose.value: found[purpose].words for purpose in Purpose if found[purpose].by is not None},
@@ -195,8 +194,9 @@ def withdraw(tx: Connection, rows: Sequence[WithdrawnRow]) -> None:
     """Note pages that their owners keep out, and delete their items and links. A second note confirms the first."""
     last = {(row["host_id"], row["crawl_id"], row["key"]): row for row in rows}
     where = {"rows": db.rows_param(list(last.values()))}
-    for query in ("withdraw", "erase_handled", "erase"):
-        db.run(tx, _sql[query], where)
+    db.run(tx, _sql["withdraw"], where)
+    db.run(tx, _sql["erase_handled"], where)
+    db.run(tx, _sql["erase"], where)
 
 
 def honouring(tx: Connection, host_id: int, *, n: int) -> list[tuple[int, bytes, str]]:
