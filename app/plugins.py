@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from app.crawl.page.page_read import PageRead
     from app.crawl.state.batch import Batch
     from app.crawl.state.finder import Finder
+    from app.crawl.state.origins import HostOrigins
     from app.crawl.state.part import SettleStep
     from app.crawl.state.settling import Settling
     from app.crawl.state.visit import Visit
     from app.crawl.state.worker import Worker
     from app.crawl.state.worth import Worth
-    from app.model import Reply
+    from app.model import Reply, Url
+    from app.policy.tdm import Signal
     from app.store.crawls import Crawl
     from app.store.url_rows import Due
 
@@ -46,6 +48,7 @@ BUILT_IN: Final = (
     "app.features.links.part",
     "app.features.near.part",
     "app.features.render.part",
+    "app.features.rights.part",
     "app.features.search.part",
     "app.features.tables.part",
 )
@@ -202,6 +205,21 @@ class Hooks:
     @hook
     def before_fetch(self, visit: "Visit", due: "Due") -> None:
         """A URL's turn has come. An exception of ours (ServiceError) ends the visit before the request. Once a URL."""
+
+    @hook
+    def is_open(self, visit: "Visit", due: "Due", url: "Url") -> bool:
+        """robots.txt allows a page. False: a file of its site comes first; the visit leaves. Once a page."""
+        raise NotImplementedError
+
+    @hook
+    def statements(
+        self, worker: "Worker", origins: "HostOrigins", url: "Url", named: "Sequence[Signal]"
+    ) -> "Sequence[Signal]":
+        """Statements about a URL in files that its page or robots.txt names. Once a page whose owner states anything.
+
+        named: the statements of both
+        """
+        raise NotImplementedError
 
     @hook
     def keeps_coded(self, visit: "Visit", due: "Due | None") -> bool:

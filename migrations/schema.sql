@@ -571,6 +571,23 @@ COMMENT ON COLUMN items.stale IS 'the handler has another version since, or fail
 CREATE INDEX items_fresh ON items USING btree (handler, version) WHERE (NOT stale);
 CREATE INDEX items_handler ON items USING btree (handler, crawl_id);
 
+CREATE TABLE licences (
+    url text NOT NULL,
+    contents jsonb,
+    problem text,
+    status smallint,
+    asked_at timestamp with time zone NOT NULL,
+    read_at timestamp with time zone,
+    CONSTRAINT licences_pkey PRIMARY KEY (url)
+);
+COMMENT ON TABLE licences IS 'RSL licence files: one copy for the fleet.';
+COMMENT ON COLUMN licences.url IS 'as a page, its answer or a robots.txt names it';
+COMMENT ON COLUMN licences.contents IS 'what it states, as it was read; NULL: that is not known';
+COMMENT ON COLUMN licences.problem IS 'why not, of the last attempt';
+COMMENT ON COLUMN licences.status IS 'of the last attempt';
+COMMENT ON COLUMN licences.asked_at IS 'last attempt';
+COMMENT ON COLUMN licences.read_at IS 'of the last good one';
+
 CREATE TABLE lineage (
     is_only boolean DEFAULT true NOT NULL,
     seen text NOT NULL,
@@ -790,6 +807,21 @@ CREATE INDEX renders_crawl ON renders USING btree (crawl_id) WHERE (state = 'due
 CREATE INDEX renders_due ON renders USING btree (host_id, crawl_id, due_at) WHERE (state = 'due'::text);
 CREATE INDEX renders_pattern ON renders USING btree (host_id, crawl_id, pattern, ended_at) WHERE (state = 'done'::text);
 
+CREATE TABLE rights (
+    host_id bigint NOT NULL,
+    crawl_id bigint NOT NULL,
+    key bytea NOT NULL,
+    since timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    url text NOT NULL,
+    said bytea NOT NULL,
+    CONSTRAINT rights_pkey PRIMARY KEY (host_id, crawl_id, key, since)
+);
+COMMENT ON TABLE rights IS 'What the owner of a page states, a row for each change; a page that never had a statement has none.';
+COMMENT ON COLUMN rights.key IS 'SHA-256 of the canonical URL';
+COMMENT ON COLUMN rights.since IS 'of the first answer that came with it';
+COMMENT ON COLUMN rights.said IS 'its set of `statements`';
+CREATE INDEX rights_said ON rights USING btree (said);
+
 CREATE TABLE robots (
     host_id bigint NOT NULL,
     scheme text NOT NULL,
@@ -904,6 +936,25 @@ COMMENT ON COLUMN sitemaps.format IS 'urlset, index, text, rss, atom';
 COMMENT ON COLUMN sitemaps.problem IS 'what was wrong with it, when last read';
 COMMENT ON COLUMN sitemaps.claims IS 'times that its lastmod was put to the test';
 COMMENT ON COLUMN sitemaps.true_claims IS 'times that it told the truth';
+
+CREATE TABLE statements (
+    sha256 bytea NOT NULL,
+    said jsonb NOT NULL,
+    archive text NOT NULL,
+    search text NOT NULL,
+    ai_input text NOT NULL,
+    ai_train text NOT NULL,
+    decided jsonb NOT NULL,
+    unread text[] DEFAULT '{}'::text[] NOT NULL,
+    CONSTRAINT statements_pkey PRIMARY KEY (sha256),
+    CONSTRAINT statements_verdicts_known CHECK (((archive = ANY (ARRAY['allowed'::text, 'refused'::text, 'unknown'::text])) AND (search = ANY (ARRAY['allowed'::text, 'refused'::text, 'unknown'::text])) AND (ai_input = ANY (ARRAY['allowed'::text, 'refused'::text, 'unknown'::text])) AND (ai_train = ANY (ARRAY['allowed'::text, 'refused'::text, 'unknown'::text]))))
+);
+COMMENT ON TABLE statements IS 'Sets of statements, each once, and the verdicts by purpose.';
+COMMENT ON COLUMN statements.said IS 'statements of owners: source, name, value, reserved';
+COMMENT ON COLUMN statements.archive IS 'verdict: allowed, refused, unknown; and so for the next three';
+COMMENT ON COLUMN statements.decided IS 'by purpose: the statement that decided';
+COMMENT ON COLUMN statements.unread IS 'licences that were not read';
+CREATE INDEX statements_unread ON statements USING gin (unread) WHERE (unread <> '{}'::text[]);
 
 CREATE TABLE suppressions (
     crawl_id bigint NOT NULL,
@@ -1090,6 +1141,22 @@ COMMENT ON COLUMN webhooks.failures IS 'in a row';
 COMMENT ON COLUMN webhooks.why IS 'of the last failure';
 COMMENT ON COLUMN webhooks.sent IS 'events';
 CREATE INDEX webhooks_due ON webhooks USING btree (next_try_at);
+
+CREATE TABLE withdrawals (
+    host_id bigint NOT NULL,
+    crawl_id bigint NOT NULL,
+    key bytea NOT NULL,
+    url text NOT NULL,
+    words text NOT NULL,
+    withdrawn_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    confirmed_at timestamp with time zone,
+    CONSTRAINT withdrawals_pkey PRIMARY KEY (host_id, crawl_id, key)
+);
+COMMENT ON TABLE withdrawals IS 'Pages that their owners keep out: nothing of them is shown. A page that returns has none.';
+COMMENT ON COLUMN withdrawals.key IS 'SHA-256 of the canonical URL';
+COMMENT ON COLUMN withdrawals.words IS 'the statement by which it is withdrawn';
+COMMENT ON COLUMN withdrawals.confirmed_at IS 'when another answer said so, too; NULL: none has yet';
+CREATE INDEX withdrawals_crawl ON withdrawals USING btree (crawl_id, withdrawn_at);
 
 ALTER TABLE page_search ADD CONSTRAINT page_search_host_id_fkey FOREIGN KEY (host_id, crawl_id, key) REFERENCES pages(host_id, crawl_id, key) ON DELETE CASCADE;
 ALTER TABLE robots ADD CONSTRAINT robots_host_id_fkey FOREIGN KEY (host_id) REFERENCES hosts(id);

@@ -152,6 +152,8 @@ class ExportOptions(TypedDict, total=False):
     part_rows: int
     spreadsheet: bool
     content: str
+    purpose: str
+    or_unknown: bool
 
 
 def export(
@@ -170,7 +172,7 @@ def export(
     to       a file whose ending names the format, a folder, or s3://bucket/prefix/
     columns  names; none: the usual ones
     where    filters, such as "status=200"
-    options  format, since, part_rows, spreadsheet and content
+    options  format, since, part_rows, spreadsheet, content, purpose (`--for`) and or_unknown
     """
     _session.check_keywords("export", options, [*(export.__kwdefaults__ or ()), *ExportOptions.__annotations__])
     for option, given in (("columns", columns), ("where", where)):
@@ -189,6 +191,8 @@ def export(
         part_rows=options.get("part_rows", PART_ROWS),
         spreadsheet=options.get("spreadsheet", False),
         content=options.get("content", "main"),
+        purpose=options.get("purpose"),
+        or_unknown=options.get("or_unknown", False),
     )
     with _session.database(home) as (settings, engine):
         return export_rows(engine, settings, wish).rows

@@ -64,6 +64,12 @@ def prune(engine: Engine, settings: Settings, *, days: int, crawl: str | None = 
     return retention.prune(engine, settings, days=days, crawl_id=crawl_id)
 
 
+def erase(engine: Engine, settings: Settings, *, crawl: str | None = None) -> Pruned:
+    """Rewrite segments without the records of withdrawn pages. Raises InputError, ServiceError, ArchiveMissing."""
+    crawl_id = None if crawl is None else crawls.find(engine, crawl).id
+    return retention.erase(engine, settings, crawl_id=crawl_id)
+
+
 def health(engine: Engine, settings: Settings) -> list[Check]:
     """Check the archive's place from here, and what its nodes report. The schema must be at head."""
     if not settings.keep_text:

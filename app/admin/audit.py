@@ -52,14 +52,14 @@ _HOUR_S = 3_600.0
 _LEAST_STEP_S = 0.01
 _STEPS = 100 * SETTLE_STEPS  # of judging the requests to one host: a minute, which ordinary files never take
 _PORTS = {"http": 80, "https": 443}
-_OF_HOST = frozenset({RequestKind.ROBOTS, RequestKind.TDMREP})
+_OF_HOST = frozenset({RequestKind.ROBOTS, RequestKind.TDMREP, RequestKind.LICENCE})
 
 
 @dataclass(slots=True, kw_only=True)
 class Judged:
     """Counts of requests to a host.
 
-    of_host   those for robots.txt and tdmrep.json, which serve every crawl and count as no crawl's
+    of_host   those for robots.txt, tdmrep.json and licences, which serve every crawl and count as no crawl's
     repeated  too many for robots.txt in an hour
     unjudged  no copy of their time is kept, or it is too costly to judge them by
     """
@@ -218,7 +218,7 @@ _PLURAL = re.compile(r"\b(gap|request|contact|start)s\b")
 class HostAudit:
     """A host in the log.
 
-    fetches              requests to it, of every kind;   of_host: of these, for robots.txt and tdmrep.json
+    fetches              requests to it, of every kind;   of_host: of these, for robots.txt, tdmrep.json and licences
     smallest_gap_s       from the end of a request to the start of the next; below 0: they overlapped; None: only one
     smallest_margin_s    the smallest gap less the delay in force then: how close it was to a violation
     gap_violations       requests too soon after the one before, which had ended

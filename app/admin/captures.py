@@ -15,6 +15,7 @@ from app.errors import ArchiveMissing, InputError, SegmentElsewhere
 from app.extras import to_install
 from app.features.archive.read import Archive
 from app.features.export.bodies import can_make_markdown
+from app.features.rights import rows as rights
 from app.model import Archived, Capture, CaptureKind, Page, Url
 from app.parse import charset
 from app.parse.html.html import full_text
@@ -124,7 +125,11 @@ def captured(engine: Engine, settings: Settings, text: str, crawl: str | None) -
             for each in ([wanted] if wanted else crawls.every(tx))
             if (rows := captures.of_url(tx, host_id=host_id, crawl_id=each.id, key=key, n=CAPTURES_MOST))
         ]
+        gone = rights.withdrawn(tx, host_id=host_id, key=key)
     if not found:
+        if gone := [each for each in gone if crawl in {None, each.crawl}]:
+            when = f"{gone[0].withdrawn_at:%Y-%m-%d %H:%M} UTC"
+            raise InputError(url.text, f"was withdrawn by its owner ({gone[0].words}), {when}: nothing of it is shown")
         where = f"crawl {crawl} has no" if crawl else "no crawl has a"
         raise InputError(url.text, f"{where} capture of it in the archive; tiptoe url why {url.text} says why")
     return max(found, key=lambda each: each.captures[0].fetched_at)

@@ -28,6 +28,7 @@ from app.features.extract import child, process
 from app.features.extract.handlers import DeclaredHandler, registered
 from app.features.extract.process import Handled, PageForHandler
 from app.features.extract.run import for_handler
+from app.features.rights.rows import answers_of
 from app.model import Capture, Refusal, Reply, Request, Url, VisitEnding
 from app.parse.html.html import MEDIA_TYPES
 from app.policy.document import document_of, documents
@@ -188,7 +189,9 @@ def _archived(engine: Engine, settings: Settings, url: Url, crawl_name: str | No
     archive = Archive(engine, settings)
     for capture, name in sorted(found, key=lambda pair: pair[0].fetched_at, reverse=True):
         try:
-            page = for_handler(archive, name, capture)
+            with db.transaction(engine) as tx:
+                rights = answers_of(tx, [place := (capture.host_id, capture.crawl_id, capture.key)])
+            page = for_handler(archive, name, capture, rights[place])
         except (ArchiveMissing, SegmentElsewhere):
             continue
         source = f"from the archive of {name}, fetched {capture.fetched_at:%Y-%m-%d %H:%M} UTC"

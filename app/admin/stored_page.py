@@ -10,6 +10,7 @@ from app.errors import ArchiveMissing
 from app.features.archive.read import Archive
 from app.features.export import rows as export
 from app.features.extract.page import OF_THE_ANSWER, CrawledPage, Headers
+from app.features.rights.rows import answers_of
 from app.model import Archived, Capture
 from app.store import db
 from app.store.crawls import Crawl
@@ -47,6 +48,13 @@ class StoredPage(CrawledPage):
     def text(self) -> str:
         """The main text; "" where the page asks not to be archived."""
         return self._row.main_text or ""
+
+    @cached_property
+    def rights(self) -> dict[str, str]:
+        """The owner's answer for each purpose: "allowed", "refused" or "unknown"."""
+        place = self._row.host_id, self._crawl_id, self._row.key
+        with db.transaction(self._engine) as tx:
+            return answers_of(tx, [place])[place]
 
     @property
     def rendered_at(self) -> datetime | None:

@@ -48,7 +48,7 @@ def _unwritten(error: OSError) -> int:
 
 def make_app() -> typer.Typer:
     """Make the app with all commands. Their order in the help is `groups.Root`'s."""
-    from app.cli import changes, crawl_command, demo, doctor, export, plugins, search, shell, sql, status, web
+    from app.cli import changes, crawl_command, demo, doctor, export, plugins, rights, search, shell, sql, status, web
     from app.cli.groups import CommandGroup, Root
 
     app = typer.Typer(
@@ -65,7 +65,16 @@ def make_app() -> typer.Typer:
         app.add_typer(group, name=name, cls=CommandGroup)
     for command in (
         *(crawl_command.up, demo.demo, web.web, status.status, search.search),
-        *(status.audit, sql.sql, export.export, changes.changes, shell.shell, plugins.plugins, doctor.doctor),
+        *(
+            status.audit,
+            sql.sql,
+            export.export,
+            rights.rights,
+            changes.changes,
+            shell.shell,
+            plugins.plugins,
+            doctor.doctor,
+        ),
     ):
         app.command()(command)
     return app

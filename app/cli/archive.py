@@ -63,32 +63,61 @@ def prune(
     days: Annotated[
         int | None, typer.Option(metavar="N", help="Delete segments that were closed more than N days ago.")
     ] = None,
+    withdrawn: Annotated[
+        bool,
+        typer.Option("--withdrawn", help="Rewrite segments of any age without the records of withdrawn pages."),
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Delete old segments for good.
+    """Delete old segments for good, or the records of withdrawn pages.
 
     The last capture of each page, and what later revisits repeat, is copied forward.
     """
     from app.admin import archive
     from app.errors import InputError
 
+    if withdrawn:
+        _erase(crawl, days, yes=yes, as_json=as_json)
+        return
     if days is None:
         raise InputError(
             "tiptoe archive prune", "how old? add --days N: segments closed more than N days ago are deleted"
         )
     archive.check_age(days)
-    if not yes:
-        whose = f"crawl {crawl}" if crawl is not None else "all crawls"
-        what = f"segments of {whose} that were closed more than {counted(days, 'day')} ago will be deleted for good"
-        if not (sys.stdin.isatty() and sys.stdout.isatty()):
-            raise InputError("tiptoe archive prune", f"{what}; add --yes")
-        typer.confirm(f"{shown(what)}. Continue?", abort=True)
+    whose = f"crawl {crawl}" if crawl is not None else "all crawls"
+    _confirm(f"segments of {whose} that were closed more than {counted(days, 'day')} ago will be deleted for good", yes)
     with open_database() as (settings, engine), ordered(engine, "archive.prune", crawl or "", f"days={days}") as order:
         found = archive.prune(engine, settings, days=days, crawl=crawl)
         line = f"{counted(found.segments, 'segment')} deleted, {counted(found.bytes, 'byte')}; "
         order.outcome = f"{line}{counted(found.copied, 'capture')} copied forward"
     done(order.outcome, as_json=as_json, **found._asdict())
+
+
+def _erase(crawl: str | None, days: int | None, *, yes: bool, as_json: bool) -> None:
+    """Rewrite segments without the records of withdrawn pages, once it is confirmed."""
+    from app.admin import archive
+    from app.errors import InputError
+
+    if days is not None:
+        raise InputError("--withdrawn", "rewrites segments of any age; leave --days out")
+    _confirm(
+        f"the records of withdrawn pages of {f'crawl {crawl}' if crawl else 'all crawls'} will be deleted for good", yes
+    )
+    with open_database() as (settings, engine), ordered(engine, "archive.prune", crawl or "", "withdrawn") as order:
+        found = archive.erase(engine, settings, crawl=crawl)
+        order.outcome = f"{counted(found.segments, 'segment')} rewritten, {counted(found.copied, 'capture')} kept"
+    done(order.outcome, as_json=as_json, **found._asdict())
+
+
+def _confirm(what: str, yes: bool) -> None:
+    from app.errors import InputError
+
+    if yes:
+        return
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise InputError("tiptoe archive prune", f"{what}; add --yes")
+    typer.confirm(f"{shown(what)}. Continue?", abort=True)
 
 
 def _cell(row: "SegmentTotals | ArchiveNode", name: str) -> object:

@@ -63,6 +63,17 @@ Since = Annotated[
         metavar="MOMENT", help="Only what is new since then: 2026-11-01, 2026-11-01T12:30, or 12h, 7d, 2w (ago)."
     ),
 ]
+Purpose = Annotated[
+    str | None,
+    typer.Option(
+        "--for",
+        metavar="PURPOSE",
+        help="Only pages whose owners allow it, with the evidence: archive, search, ai-input or ai-train.",
+    ),
+]
+OrUnknown = Annotated[
+    bool, typer.Option("--or-unknown", help="With --for: pages of which nobody knows whether they do, too.")
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +90,8 @@ class _Choice:
     where: tuple[str, ...]
     since: str | None
     content: PageContent
+    purpose: str | None
+    or_unknown: bool
 
 
 def _place(to: To, form: Form = None, part_rows: PartRows = None, spreadsheet: Spreadsheet = False) -> _Destination:
@@ -86,10 +99,22 @@ def _place(to: To, form: Form = None, part_rows: PartRows = None, spreadsheet: S
 
 
 def _choice(
-    columns: Columns = None, where: Where = None, since: Since = None, content: Content = PageContent.MAIN
+    columns: Columns = None,
+    where: Where = None,
+    since: Since = None,
+    content: Content = PageContent.MAIN,
+    purpose: Purpose = None,
+    or_unknown: OrUnknown = False,
 ) -> _Choice:
     names = tuple(name.strip() for name in columns.split(",")) if columns else ()
-    return _Choice(columns=names, where=tuple(where or ()), since=since, content=content)
+    return _Choice(
+        columns=names,
+        where=tuple(where or ()),
+        since=since,
+        content=content,
+        purpose=purpose,
+        or_unknown=or_unknown,
+    )
 
 
 @gather(place=_place, choice=_choice)
@@ -115,6 +140,8 @@ def export(
         since=choice.since,
         spreadsheet=place.spreadsheet,
         content=choice.content,
+        purpose=choice.purpose,
+        or_unknown=choice.or_unknown,
         part_rows=PART_ROWS if place.part_rows is None else place.part_rows,
     )
     began = time.monotonic()
@@ -144,6 +171,8 @@ def _tell(done: "Exported", what: str, *, seconds: float, as_json: bool) -> None
         say(f"{counted(done.missing, 'page')} without a body in the archive")
     if done.unfit:
         say(f"{counted(done.unfit, 'value')} of items did not fit their column; --columns +item has them")
+    for reason, n in done.left_out.items():
+        say(f"left out, {counted(n, 'page')}: {reason}")
     if as_json:
         show_json(
             {
@@ -153,6 +182,7 @@ def _tell(done: "Exported", what: str, *, seconds: float, as_json: bool) -> None
                 "parts": done.parts,
                 "missing": done.missing,
                 "unfit": done.unfit,
+                "left_out": done.left_out,
                 "resumed": done.is_resumed,
                 "next_since": done.next_since,
                 "seconds": round(seconds, 3),

@@ -42,6 +42,7 @@ COMMANDS = (
         "page",
         "archive",
         "url",
+        "rights",
         "extract",
         "shell",
         "plugins",

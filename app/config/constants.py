@@ -69,7 +69,7 @@ class Constants(BaseModel):
     challenge_rest_s: float = Field(
         86_400.0,
         gt=0,
-        description="Rest of a host that answers with a challenge or a CAPTCHA: asking again the same day looks like an attack.",
+        description="Rest of a host that answers with a challenge or a CAPTCHA, or with 402 again and again: asking again the same day looks like an attack.",
     )
     adaptive_window: int = Field(
         20, ge=1, le=100, description="Number of a host's last results that the adaptive delay considers."

@@ -21,6 +21,7 @@ class RequestKind(StrEnum):
     SITEMAP = "sitemap"
     ROBOTS = "robots"
     TDMREP = "tdmrep"  # /.well-known/tdmrep.json
+    LICENCE = "licence"  # an RSL licence file
     SUBREQUEST = "subrequest"  # that a page makes in a browser: a script, its data, an iframe
 
 
@@ -235,6 +236,7 @@ class Outcome(StrEnum):
     NOT_FOUND = "not_found"  # 404
     GONE = "gone"  # 410
     UNAUTHORISED = "unauthorised"  # 401, 407
+    PAYMENT_REQUIRED = "payment_required"  # 402: nothing is paid
     FORBIDDEN = "forbidden"  # 403, 451
     CLIENT_ERROR = "client_error"  # any other 4xx; 3xx without a usable Location; 304 that nobody asked for; 1xx
     RATE_LIMITED = "rate_limited"  # 429

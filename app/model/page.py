@@ -53,7 +53,8 @@ class Page:
     published, modified  as the page says, None where it does not
     main_text    readable text of the page, without navigation, teasers, comments, scripts …; "" when not asked for
     robots       lower-case tokens of <meta name=robots> (and of our product token)
-    tdm          contents of <meta name=tdm-reservation> and <meta name=tdm-policy>, by name; several joined by ", "
+    tdm          contents of <meta name=tdm-reservation> and <meta name=tdm-policy>, by name; several joined by ", ".
+                 license: hrefs of <link rel=license type=application/rsl+xml>, joined by a blank
     rows         {plugin: {table: rows}} of the plugin that read it
     charset      the encoding that was used, canonical name
     shell        evidence that it is empty without JavaScript; none for a plain page

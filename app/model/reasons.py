@@ -43,6 +43,7 @@ class RestReason(StrEnum):
     UNAVAILABLE = "unavailable"
     UNREACHABLE = "unreachable"
     CHALLENGED = "challenged"
+    PAYMENT = "asks for payment"  # again and again
     RESET = "reset"  # its connections are
     RETRY_AFTER = "Retry-After on a redirect"
     BREAKER = "breaker"
@@ -92,6 +93,7 @@ class Cause(StrEnum):
     HOST_FAILS = "host fails"
     HOST_OUT_OF_REACH = "host out of reach"
     CHALLENGED = "challenged"
+    PAYMENT = "asks for payment"  # which is never made; detail: the price
     UNREADABLE = "cannot be read"
     POISON = "poison"
     UNWRITABLE = "what came of it cannot be written"

@@ -37,6 +37,7 @@ _ACCEPT_ANY = {
     RequestKind.SITEMAP: "application/xml,text/xml;q=0.9,text/plain;q=0.8,*/*;q=0.5",
     RequestKind.ROBOTS: "text/plain,*/*;q=0.5",
     RequestKind.TDMREP: "application/json,*/*;q=0.5",
+    RequestKind.LICENCE: "application/rsl+xml,application/xml;q=0.9,text/xml;q=0.9,*/*;q=0.5",
     RequestKind.SUBREQUEST: "*/*",
 }
 _PORTS = {"http": 80, "https": 443}

@@ -1,13 +1,16 @@
 """Writes the page for site owners at our info URL (promise I4): who we are, how to slow, stop or verify us.
 
 Text only: the caller fills in `Crawler` from the settings and writes the files. The page promises only what we do; a
-new signal that we honour needs a row here. addresses.json has the form that Google and Bing publish, which firewalls
-read.
+new signal that we honour needs a row here. addresses.json has the form of draft-illyes-webbotauth-jafar, which Google's
+and Bing's lists have, too, and firewalls read; the page names it as draft-illyes-webbotauth-cbcp asks
+(`rel=client-ranges`).
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
 from html import escape
 from ipaddress import IPv4Network, IPv6Network
 from urllib.parse import quote
@@ -55,9 +58,13 @@ class Crawler:
 
 
 def addresses(networks: Iterable[Network], now: datetime) -> dict[str, object]:
-    """addresses.json. Empty prefixes: no address is known to be ours."""
+    """addresses.json. Empty prefixes: no address is known to be ours. The token changes with them alone."""
     prefixes = [{f"ipv{network.version}Prefix": str(network)} for network in networks]
-    return {"creationTime": now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f"), "prefixes": prefixes}
+    return {
+        "synctoken": sha256(json.dumps(prefixes).encode()).hexdigest()[:16],
+        "creationTime": now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "prefixes": prefixes,
+    }
 
 
 def page(crawler: Crawler, now: datetime) -> str:
@@ -70,6 +77,7 @@ def page(crawler: Crawler, now: datetime) -> str:
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{token}: who crawls your site</title>
+<link rel="client-ranges" href="addresses.json">
 <style>
 {_STYLE}</style>
 </head>
@@ -137,7 +145,15 @@ def _signals(crawler: Crawler) -> str:
         ),
         ("a challenge or CAPTCHA", "a day of rest; we solve none"),
         ("X-Robots-Tag, meta robots", "noindex: not kept; nofollow: no link followed; noarchive: its text not stored"),
-        ("TDMRep, Content-Usage, Content-Signal, noai", "recorded, and obeyed where the crawl is set to"),
+        (
+            "TDMRep, Content-Usage, Content-Signal, RSL, noai",
+            "recorded with each page, for each use; obeyed where the crawl is set to",
+        ),
+        ("402 Payment Required", "nothing is paid; the page is asked for again as seldom as one that is gone"),
+        (
+            "scripts",
+            "a page is read as it is sent; a browser opens it only where a crawl asks for that, at the same pace",
+        ),
         ("rel=nofollow", "the link is not followed"),
         ("ETag, Last-Modified", "sent back, so that an unchanged page costs you no body"),
     ]

@@ -11,6 +11,7 @@ from app.policy import media_type
 _BY_STATUS: dict[int, Outcome] = {
     HTTPStatus.UNAUTHORIZED: Outcome.UNAUTHORISED,
     HTTPStatus.PROXY_AUTHENTICATION_REQUIRED: Outcome.UNAUTHORISED,
+    HTTPStatus.PAYMENT_REQUIRED: Outcome.PAYMENT_REQUIRED,
     HTTPStatus.FORBIDDEN: Outcome.FORBIDDEN,
     HTTPStatus.UNAVAILABLE_FOR_LEGAL_REASONS: Outcome.FORBIDDEN,
     HTTPStatus.NOT_FOUND: Outcome.NOT_FOUND,

@@ -6,7 +6,10 @@ Sources:
 - AIPREF, draft-ietf-aipref-attach and -vocab: `Content-Usage: train-ai=n`, a dictionary (RFC 9651 section 3.2), as a
   header and as a rule in groups of robots.txt, there with a path in front or without. The labels of earlier drafts
   (ai, genai, tdm, bots …) are in use and read.
-- Cloudflare, contentsignals.org: `Content-Signal: search=yes, ai-train=no`, in the same two places.
+- Cloudflare, contentsignals.org: `Content-Signal: search=yes, ai-train=no`, in the same two places. Since July 2026
+  `use` is the most that may become of the content: `immediate` (nothing is kept), `reference` (index, excerpt, link
+  back), `full`. Below `full` a site wants neither mining nor training.
+- RSL 1.0: where the licence of a page stands is a statement, too. It is read by whoever fetches it.
 - W3C community group, TDMRep of 10 May 2024: `tdm-reservation: 1` (0 is "not reserved", anything else is no statement)
   and `tdm-policy: <URL>` as headers, as <meta>, and by path in /.well-known/tdmrep.json.
 - noai and noimageai among the directives for robots: DeviantArt, 2022.
@@ -24,6 +27,7 @@ from functools import lru_cache
 from typing import Final
 
 from app.model import Header
+from app.policy import link_header
 from app.policy.robots_match import MAX_STEPS, Rule, Ruleset, normal
 
 MAX_BYTES: Final = 500 * 1024  # of a tdmrep.json; robots.txt is cut as `robots_text` cuts it
@@ -36,11 +40,16 @@ MAX_PATTERN_BYTES: Final = 2_000
 
 _RESERVATION, _POLICY = Header.TDM_RESERVATION.value, Header.TDM_POLICY.value  # <meta> and JSON: the same words
 USAGE, SIGNAL = "Content-Usage", "Content-Signal"
+LICENCE: Final = "license"  # the value is the URL of a licence file
+USE: Final = "use"
 _NO: Final = frozenset({"n", "no", "?0"})
+_BELOW_FULL: Final = frozenset({"immediate", "reference"})
+MAX_LICENCES: Final = 3  # of one source
+MAX_LICENCE_CHARS: Final = 400
 # Uses that are mining or training. Not search; nor ai-use, ai-input, ai-output, which are about answers and not models.
 # bots and all (vocab-00 to -03) are "automated processing", of which the others are parts.
 _MINING: Final = frozenset(
-    {_RESERVATION, "noai", "tdm", "train-ai", "ai", "ai-train", "train-genai", "genai", "bots", "all"}
+    {_RESERVATION, USE, "noai", "tdm", "train-ai", "ai", "ai-train", "train-genai", "genai", "bots", "all"}
 )
 
 
@@ -66,12 +75,19 @@ def of_reply(headers: Mapping[str, str]) -> tuple[Signal, ...]:
         *of_preferences(headers.get(Header.CONTENT_USAGE, ""), f"{USAGE} header"),
         *of_preferences(headers.get(Header.CONTENT_SIGNAL, ""), f"{SIGNAL} header"),
         *_tdmrep(headers, "TDMRep header"),
+        *of_licences(link_header.licences(headers.get(Header.LINK, "")), "Link header"),
     )
 
 
 def of_meta(meta: Mapping[str, str]) -> tuple[Signal, ...]:
-    """The signals of a page's <meta> elements: lower-case name to content."""
-    return _tdmrep(meta, "TDMRep meta")
+    """The signals of a page's <meta> elements: lower-case name to content; and of its <link rel=license>."""
+    return _tdmrep(meta, "TDMRep meta") + of_licences(meta.get(LICENCE, "").split(), "link element")
+
+
+def of_licences(urls: Iterable[str], source: str) -> tuple[Signal, ...]:
+    """Where licence files stand, as written. It reserves nothing by itself."""
+    found = [url for url in dict.fromkeys(urls) if url.isprintable() and len(url) <= MAX_LICENCE_CHARS]
+    return tuple(Signal(source=source, name=LICENCE, reserved=False, value=url) for url in found[:MAX_LICENCES])
 
 
 def of_directives(no_ai: bool) -> tuple[Signal, ...]:
@@ -111,7 +127,14 @@ def was_reserved(line: str | None) -> bool:
     if first is None or first[1] not in _MINING:
         return False
     value = first[2]
-    return value is None or ("1" in _members(value) if first[1] == _RESERVATION else value.lower() in _NO)
+    if value is None:
+        return True
+    return "1" in _members(value) if first[1] == _RESERVATION else is_no(first[1], value)
+
+
+def is_no(name: str, value: str) -> bool:
+    """Whether a value of a dictionary is against the use that it stands at."""
+    return value.lower() in (_BELOW_FULL if name == USE else _NO)
 
 
 def text(signals: Iterable[Signal]) -> str | None:
@@ -149,7 +172,7 @@ def of_preferences(written: str, source: str) -> tuple[Signal, ...]:
         for key, value in _PAIR.findall(plain):
             name = key.lower()[:_MAX_NAME_CHARS]
             if name in said or len(said) < MAX_SIGNALS:
-                said[name] = Signal(source=source, name=name, reserved=value.lower() in _NO, value=value)
+                said[name] = Signal(source=source, name=name, reserved=is_no(name, value), value=value)
     return tuple(said.values())
 
 

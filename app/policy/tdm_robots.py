@@ -1,4 +1,7 @@
-"""Reads robots.txt's lines about text and data mining: Content-Usage and Content-Signal of our group."""
+"""Reads robots.txt's lines about text and data mining: Content-Usage and Content-Signal of our group, License of all.
+
+RSL 1.0 ties `License` to no user agent: wherever the line stands, it is for everybody.
+"""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -6,7 +9,16 @@ from typing import Final
 
 from app.policy.robots_match import TOO_COSTLY, Rule, Ruleset, normal
 from app.policy.robots_text import FIELDS, STAR, cut, field_of, token_of, unmarked
-from app.policy.tdm import MAX_PATTERN_BYTES, MAX_RULES, MAX_SIGNALS, SIGNAL, USAGE, Signal, of_preferences
+from app.policy.tdm import (
+    MAX_PATTERN_BYTES,
+    MAX_RULES,
+    MAX_SIGNALS,
+    SIGNAL,
+    USAGE,
+    Signal,
+    of_licences,
+    of_preferences,
+)
 
 
 class RobotsSignals:
@@ -17,25 +29,27 @@ class RobotsSignals:
     µs for an ordinary file, 20 ms for 500 KiB.
     """
 
-    __slots__ = ("_fields",)
+    __slots__ = ("_fields", "licences")
 
     def __init__(self, body: bytes, token: str) -> None:
         self._fields = _robots_lines(body, token)
+        self.licences = _licences(body)
 
     @property
     def is_silent(self) -> bool:
-        return not self._fields
+        return not self._fields and not self.licences
 
     def of(self, target: str) -> tuple[Signal, ...]:
         """The signals for path and query `target`; 1 to 5 µs."""
         if not self._fields:
-            return ()
+            return self.licences
         octets = normal(target.encode("utf-8", "surrogatepass"))
-        return tuple(signal for lines in self._fields for signal in lines.of(octets))
+        return (*(signal for lines in self._fields for signal in lines.of(octets)), *self.licences)
 
 
 _OURS: Final = frozenset({b"content-usage", b"content-signal"})
 _AGENT: Final = b"user-agent"
+_LICENCE: Final = b"license"
 _BORDERS: Final = frozenset({_AGENT, b"allow", b"disallow"})  # of groups
 
 
@@ -69,6 +83,15 @@ def _robots_lines(body: bytes, token: str) -> tuple[_Lines, ...]:
         _Lines(field, (_path_and_rest(value) for name, value in lines if name == field.lower().encode()))
         for field in (USAGE, SIGNAL)
     )
+
+
+def _licences(body: bytes) -> tuple[Signal, ...]:
+    """Where `License` lines say that the site's licence stands."""
+    octets = unmarked(cut(body))
+    if b"icense" not in octets.lower():
+        return ()
+    values = (value for name, value in map(field_of, octets.splitlines()) if name == _LICENCE)
+    return of_licences((value.decode("utf-8", "replace") for value in values if value), "robots.txt License")
 
 
 def _groups(octets: bytes, wanted: set[str]) -> dict[str, list[tuple[bytes, bytes]]]:

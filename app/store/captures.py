@@ -127,6 +127,12 @@ def live(tx: Connection, *, crawl_id: int, segment_ids: Sequence[int]) -> list[C
     return db.run(tx, _sql["live"], where).of(Capture)
 
 
+def not_withdrawn(tx: Connection, *, crawl_id: int, segment_ids: Sequence[int]) -> list[Capture]:
+    """Captures of segments that are rewritten, without those of pages that their owners withdrew."""
+    where = {"crawl_id": crawl_id, "segment_ids": db.array_param(segment_ids)}
+    return db.run(tx, _sql["not_withdrawn"], where).of(Capture)
+
+
 class Moved(TypedDict):
     """A capture whose record was copied, and where to."""
 

@@ -38,9 +38,10 @@ CROSS JOIN LATERAL (
 ) AS o
 JOIN captures AS b ON b.crawl_id = o.crawl_id AND b.id = coalesce(o.refers_to, o.id)
 
--- of_url: the captures of a URL, the latest first
+-- of_url: the captures of a URL, the latest first; none of a page that its owner has withdrawn
 SELECT * FROM captures
 WHERE host_id = :host_id AND crawl_id = :crawl_id AND key = :key
+  AND NOT EXISTS (SELECT FROM withdrawals WHERE host_id = :host_id AND crawl_id = :crawl_id AND key = :key)
 ORDER BY id DESC
 LIMIT :n
 
@@ -121,6 +122,19 @@ WHERE c.id IN (SELECT id FROM opened)
    OR EXISTS (SELECT FROM captures AS r
               WHERE r.crawl_id = c.crawl_id AND r.refers_to = c.id
                 AND (r.segment_id <> ALL(CAST(:segment_ids AS bigint[])) OR r.id IN (SELECT id FROM opened)))
+ORDER BY c.id
+
+-- not_withdrawn: captures of segments that are to go, but for those of pages that their owners withdrew
+-- A body that a capture of another page refers to stays.
+SELECT c.*
+FROM captures AS c
+WHERE c.segment_id = ANY(CAST(:segment_ids AS bigint[])) AND c.crawl_id = :crawl_id
+  AND (NOT EXISTS (SELECT FROM withdrawals AS w
+                   WHERE w.host_id = c.host_id AND w.crawl_id = c.crawl_id AND w.key = c.key)
+       OR EXISTS (SELECT FROM captures AS r
+                  WHERE r.crawl_id = c.crawl_id AND r.refers_to = c.id
+                    AND NOT EXISTS (SELECT FROM withdrawals AS w
+                                    WHERE w.host_id = r.host_id AND w.crawl_id = r.crawl_id AND w.key = r.key)))
 ORDER BY c.id
 
 -- moved: captures whose records were copied

@@ -22,6 +22,10 @@ WITH gone_pages AS (
     DELETE FROM links WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
 ), gone_extractions AS (
     DELETE FROM extractions WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
+), gone_rights AS (
+    DELETE FROM rights WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
+), gone_withdrawals AS (
+    DELETE FROM withdrawals WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
 ), gone_renders AS (
     DELETE FROM renders WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
 ), gone_items AS (

@@ -1,6 +1,7 @@
 -- due: pages that handlers are to handle; a page with the same body as before, for the same version, is left alone
 -- Where a rendered document stands, an answer that a browser is yet to open is no page of its own.
 -- Handlers that a person named get pages whatever the crawl says; asked for again, also where nothing has changed.
+-- A page that its owner has withdrawn is for no handler.
 INSERT INTO extractions (host_id, crawl_id, key, handler, url, capture_id, body_sha256, version, admits)
 SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.handler, r.url, r.capture_id, decode(r.body_sha256, 'hex'),
        r.version, :admits
@@ -8,7 +9,9 @@ FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, key text, handler text, url text, capture_id bigint, body_sha256 text,
     awaits boolean, version integer)
 JOIN crawls AS c ON c.id = r.crawl_id AND (:named OR c.handlers = '{}' OR r.handler = ANY(c.handlers))
-WHERE NOT r.awaits
+WHERE NOT EXISTS (SELECT FROM withdrawals AS w
+                  WHERE w.host_id = r.host_id AND w.crawl_id = r.crawl_id AND w.key = decode(r.key, 'hex'))
+  AND (NOT r.awaits
    OR NOT EXISTS (
        SELECT
        FROM (SELECT * FROM captures AS made
@@ -17,7 +20,7 @@ WHERE NOT r.awaits
              ORDER BY made.id DESC LIMIT 1) AS d
        WHERE NOT EXISTS (SELECT FROM captures AS n
                          WHERE n.host_id = d.host_id AND n.crawl_id = d.crawl_id AND n.key = d.key AND n.id > d.id
-                           AND n.kind = 'page' AND n.status <> 304 AND NOT n.to_render))
+                           AND n.kind = 'page' AND n.status <> 304 AND NOT n.to_render)))
 ORDER BY r.host_id, r.crawl_id, r.key, r.handler
 ON CONFLICT (host_id, crawl_id, key, handler) DO UPDATE
 SET url = excluded.url, capture_id = excluded.capture_id, body_sha256 = excluded.body_sha256,

@@ -109,6 +109,11 @@ def expired(tx: Connection, *, crawl_id: int, days: int) -> list[Segment]:
     return db.run(tx, _sql["expired"], {"crawl_id": crawl_id, "days": days}).of(Segment)
 
 
+def with_withdrawn(tx: Connection, crawl_id: int) -> list[Segment]:
+    """Closed segments of a crawl that hold records of pages that their owners withdrew, the oldest first."""
+    return db.run(tx, _sql["with_withdrawn"], {"crawl_id": crawl_id}).of(Segment)
+
+
 def lock(tx: Connection, ids: Sequence[int]) -> list[int]:
     """Lock segments that are to be deleted. Returns those that are still closed or uploaded."""
     return [row.id for row in db.run(tx, _sql["lock"], {"ids": db.array_param(ids)})]

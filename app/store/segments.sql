@@ -51,6 +51,21 @@ WHERE crawl_id = :crawl_id AND state IN ('closed', 'uploaded')
   AND closed_at < clock_timestamp() - make_interval(days => :days)
 ORDER BY id
 
+-- with_withdrawn: closed segments of a crawl that hold records of pages that their owners withdrew
+-- Those whose body another page repeats stay, and are none.
+SELECT s.*
+FROM segments AS s
+WHERE s.crawl_id = :crawl_id AND s.state IN ('closed', 'uploaded') AND EXISTS (
+    SELECT
+    FROM withdrawals AS w
+    JOIN captures AS c ON c.host_id = w.host_id AND c.crawl_id = w.crawl_id AND c.key = w.key
+    WHERE w.crawl_id = :crawl_id AND c.segment_id = s.id
+      AND NOT EXISTS (SELECT FROM captures AS r
+                      WHERE r.crawl_id = c.crawl_id AND r.refers_to = c.id
+                        AND NOT EXISTS (SELECT FROM withdrawals AS o
+                                        WHERE o.host_id = r.host_id AND o.crawl_id = r.crawl_id AND o.key = r.key)))
+ORDER BY s.id
+
 -- lock: segments that are closed or uploaded, for as long as they are deleted
 SELECT id FROM segments
 WHERE id = ANY(CAST(:ids AS bigint[])) AND state IN ('closed', 'uploaded')

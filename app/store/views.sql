@@ -239,6 +239,22 @@ COMMENT ON VIEW v_links IS
     'A row for each link of each reading of a page, of crawls that keep links (--keep-links). '
     'Filter by crawl_id and found_at.';
 
+CREATE VIEW v_rights AS
+SELECT r.crawl_id, c.name AS crawl, h.name AS host, r.url, r.since, s.archive, s.search, s.ai_input, s.ai_train,
+       s.decided, s.said
+FROM (
+    SELECT DISTINCT ON (host_id, crawl_id, key) *
+    FROM rights
+    ORDER BY host_id, crawl_id, key, since DESC
+) AS r
+JOIN statements AS s ON s.sha256 = r.said
+JOIN crawls AS c ON c.id = r.crawl_id
+JOIN hosts AS h ON h.id = r.host_id;
+
+COMMENT ON VIEW v_rights IS
+    'What owners state about their pages, as it stands, and the verdict for each purpose: allowed, refused or unknown. '
+    'A page without a row never had a statement. Filter by crawl_id.';
+
 CREATE VIEW v_budgets AS
 SELECT kind, name, next_at, queue_at,
        greatest(CAST(extract(epoch FROM queue_at - clock_timestamp()) AS double precision), 0) AS queue_s,

@@ -20,6 +20,7 @@ from app.web.pages import (
     picture,
     proof,
     requests,
+    rights,
     url,
 )
 from app.web.render import ROOT
@@ -38,6 +39,7 @@ routes: list[BaseRoute] = [
     Route("/hosts", hosts.show_list),
     Route("/host", hosts.show),
     Route("/url", url.show),
+    Route("/rights", rights.show),
     Route("/url/capture", capture.show),
     Route("/url/diff", capture.diff),
     Route("/url/download", capture.download),

@@ -8,7 +8,9 @@ from structlog.testing import capture_logs
 
 from app.features.extract import run
 from app.features.extract.write import Extraction, HandledRow
+from app.features.rights import rows as rights
 from app.model.handler import HandlerSpec
+from app.policy import tdm
 from app.store import db
 from app.store import extractions as store
 from tests.extract.archived import BOOKS, Shelf, body, extractions, items, titles
@@ -251,3 +253,42 @@ def test_rows_of_one_page_are_kept_while_its_handlers_take_their_time(
     work(shared(text, admit=admit))
     assert len(kept) == len(set(kept)) == 3, "each time for longer"
     assert kept == sorted(kept)
+
+
+SAYS_THE_RIGHTS = """
+@handler(match=r"/books/")
+def books(page):
+    return {"title": page.rights["ai-train"] + " " + page.rights["search"]}
+"""
+
+
+def test_a_handler_sees_what_the_owner_allows(shelf: Shelf, shared: Shared) -> None:
+    captures = shelf.put_all([("/books/1", body("One")), ("/books/2", body("Two"))])
+    with db.transaction(shelf.engine) as tx:
+        rights.keep(
+            tx,
+            [
+                {
+                    "host_id": captures[0].host_id,
+                    "crawl_id": captures[0].crawl_id,
+                    "key": captures[0].key,
+                    "url": captures[0].url,
+                    "statements": tdm.of_reply({"content-signal": "search=yes, ai-train=no"}),
+                    "is_confirmed": False,
+                }
+            ],
+        )
+    shelf.due(captures, BOOKS)
+    work(shared(SAYS_THE_RIGHTS))
+    assert [row["item"]["title"] for row in items(shelf.engine)] == ["refused allowed", "unknown unknown"]
+
+
+def test_a_handler_gets_no_page_that_its_owner_withdrew(shelf: Shelf, shared: Shared) -> None:
+    captures = shelf.put_all([("/books/1", body("One")), ("/books/2", body("Two"))])
+    gone = captures[0]
+    with db.transaction(shelf.engine) as tx:
+        place = {"host_id": gone.host_id, "crawl_id": gone.crawl_id, "key": gone.key}
+        rights.withdraw(tx, [{**place, "url": gone.url, "words": "noindex"}])  # type: ignore[typeddict-item]
+    assert shelf.due(captures, BOOKS) == 1
+    work(shared(titles()))
+    assert [row["url"] for row in items(shelf.engine)] == ["http://shop.test/books/2"]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.fuzz import pages, replies, robots, settings, signals, sitemaps, urls
+from tests.fuzz import licences, pages, replies, robots, settings, signals, sitemaps, urls
 
 HERE = Path(__file__).parent
 
@@ -70,6 +70,7 @@ _EVERY = (
         "protego",
     ),
     _target(robots.tdmrep, "app.policy.tdm"),
+    _target(licences.licence, "app.features.rights.rsl", "app.features.rights.purpose"),
     _target(
         signals.header,
         "app.policy.directives",

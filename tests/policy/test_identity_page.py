@@ -30,10 +30,10 @@ FULL = Crawler(
     directory_path="/.well-known/keys",
 )
 BARE = replace(FULL, info_url=None, purpose=None, addresses=(), domain=None, signature_agent=None)
-VOID = {"meta"}
+VOID = {"meta", "link"}
 # Element → in what it may stand, for those with a rule of their own (HTML Living Standard, section 4).
 PARENTS = {
-    "head": {"html"}, "body": {"html"}, "title": {"head"}, "style": {"head"}, "meta": {"head"},
+    "head": {"html"}, "body": {"html"}, "title": {"head"}, "style": {"head"}, "meta": {"head"}, "link": {"head"},
     "dt": {"dl"}, "dd": {"dl"}, "li": {"ul"}, "tbody": {"table"}, "tr": {"tbody"}, "td": {"tr"},
     "p": {"body"}, "pre": {"body"}, "dl": {"body"}, "ul": {"body"}, "table": {"body"},
     "h1": {"body"}, "h2": {"body"}, "h3": {"body"},
@@ -54,7 +54,7 @@ class Outline(HTMLParser):
         assert self.open == []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert tag not in {"script", "img", "iframe", "object", "link", "form"}
+        assert tag not in {"script", "img", "iframe", "object", "form"}
         assert not [name for name, _ in attrs if name.startswith("on") or name in {"src", "style"}]
         assert not self.open or self.open[-1] in PARENTS.get(tag, {self.open[-1]}), (tag, self.open)
         found = dict(attrs)
@@ -159,9 +159,12 @@ def test_commands_show_an_address_of_ours(networks: tuple[str, ...], shown: str)
     assert f"host {shown} " in page(crawler, NOON)
 
 
-def test_addresses_in_the_form_of_google_and_bing() -> None:
-    assert addresses(NETWORKS, NOON.astimezone(timezone(timedelta(hours=9)))) == {
-        "creationTime": "2026-11-21T12:30:05.000070",
+# draft-illyes-webbotauth-jafar, "Top-Level Object Definition" and "The Prefix Object"
+def test_addresses_in_the_form_of_the_draft_which_google_and_bing_have_too() -> None:
+    found = addresses(NETWORKS, NOON.astimezone(timezone(timedelta(hours=9))))
+    assert found == {
+        "synctoken": found["synctoken"],
+        "creationTime": "2026-11-21T12:30:05Z",
         "prefixes": [
             {"ipv4Prefix": "192.0.2.0/28"},
             {"ipv4Prefix": "198.51.100.7/32"},
@@ -169,3 +172,22 @@ def test_addresses_in_the_form_of_google_and_bing() -> None:
         ],
     }
     assert addresses((), NOON)["prefixes"] == []
+
+
+def test_the_token_of_the_addresses_changes_with_them_and_with_nothing_else() -> None:
+    token = addresses(NETWORKS, NOON)["synctoken"]
+    assert addresses(NETWORKS, NOON + timedelta(days=1))["synctoken"] == token
+    assert addresses(NETWORKS[:2], NOON)["synctoken"] != token
+
+
+# draft-illyes-webbotauth-cbcp, "Crawlers MUST expose the IP ranges they use for crawling"
+def test_the_page_names_the_addresses_for_machines() -> None:
+    assert '<link rel="client-ranges" href="addresses.json">' in page(FULL, NOON)
+
+
+# draft-illyes-webbotauth-cbcp, its sixth practice: how to block it, whether pages are rendered, how data is used
+def test_the_page_says_how_to_block_us_whether_we_render_and_what_for() -> None:
+    text = page(FULL, NOON)
+    assert "Nothing at all:" in text
+    assert "a browser opens it only where a crawl asks for that" in text
+    assert "What for" in text

@@ -96,7 +96,9 @@ def test_ours_content_usage(value: str, expected: Mapping[str, bool], mining: bo
         ("search=no", {"search": True}, False),
         ("ai-input=no", {"ai-input": True}, False),
         ("Search=Yes, AI-Train=No", {"search": False, "ai-train": True}, True),
-        ("ai-train=no, use=reference", {"ai-train": True, "use": False}, True),  # a level, recorded only
+        ("ai-train=no, use=reference", {"ai-train": True, "use": True}, True),
+        ("use=immediate", {"use": True}, True),
+        ("use=full", {"use": False}, False),  # the most that there is
     ],
 )
 def test_cloudflare_content_signal(value: str, expected: Mapping[str, bool], mining: bool) -> None:

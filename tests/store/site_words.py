@@ -12,9 +12,14 @@ from app.features.changes import webhooks
 from app.features.changes.cursor import Cursor, EventPlace
 from app.features.changes.webhooks import DueWebhook, NewWebhook
 from app.features.links import rows as links
+from app.features.rights import rows as rights
+from app.features.rights import rsl
+from app.features.rights.purpose import UNREAD
+from app.features.rights.rsl import Content, Licence
 from app.features.search import rows as search
 from app.model import Capture, Cause, Origin, Rest, RestReason, VisitEnding
 from app.model.handler import HandlerSpec
+from app.policy.tdm import Signal
 from app.store import (
     budgets,
     captures,
@@ -51,8 +56,21 @@ def write(tx: Connection, word: str, host_id: int, crawl_id: int) -> None:
     _log(tx, word, host_id)
     _archive(tx, word, page)
     _extraction(tx, word, page)
+    _rights(tx, word, page)
     _order(tx, word)
     _changes(tx, word, host_id, crawl_id)
+
+
+def _rights(tx: Connection, word: str, page: dict[str, Any]) -> None:
+    contents = rsl.as_rows([Content(url=word, server=word, licences=[Licence(permits=[word], payment=word)])])
+    rights.keep_licences(tx, [{"url": word, "contents": contents, "problem": word, "status": 200, "at": NOW}])
+    said = [
+        Signal(source=word, name="search", reserved=True, value=word),
+        Signal(source=word, name=UNREAD, reserved=False, value=word),
+    ]
+    where = {"host_id": page["host_id"], "crawl_id": page["crawl_id"], "url": word}
+    rights.keep(tx, [{**where, "key": b"k", "statements": said, "is_confirmed": False}])  # type: ignore[typeddict-item]
+    rights.withdraw(tx, [{**where, "key": b"withdrawn", "words": word}])  # type: ignore[typeddict-item]
 
 
 def _host(tx: Connection, word: str, host_id: int) -> None:

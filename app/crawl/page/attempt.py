@@ -27,11 +27,13 @@ class InBatch:
 
     result   its URL's; None: it has none yet, or none at all: its host was given up
     reading  its document and links;   awaits: a browser is to open it
+    wished   what its owner wishes, of a page or a 304; None: it is neither
     """
 
     result: Result | None = None
     reading: ReadDocument | None = None
     awaits: bool = False
+    wished: "Wishes | None" = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

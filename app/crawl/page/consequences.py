@@ -79,6 +79,8 @@ def _by_outcome(visit: Visit, attempt: Attempt) -> VisitEnding | None:
             _failed(visit, attempt)
         case Outcome.CHALLENGED:
             return failures.challenged(visit, attempt)
+        case Outcome.PAYMENT_REQUIRED:
+            return failures.priced(visit, attempt)
         case Outcome.RATE_LIMITED | Outcome.UNAVAILABLE | Outcome.UNREACHABLE:
             return failures.of_host(visit, attempt)
         case Outcome.BLOCKED_ADDRESS:
@@ -116,7 +118,9 @@ def _note_host(visit: Visit, attempt: Attempt) -> None:
     outcome, status = attempt.outcome, attempt.reply.status
     if status in {403, 429}:
         obtain.doubt(visit.worker, visit.origins, visit.batch, attempt.url.origin)
-    if not is_host_trouble(outcome) and outcome not in {Outcome.BLOCKED_ADDRESS, Outcome.CHALLENGED}:
+    if outcome is Outcome.PAYMENT_REQUIRED:
+        visit.pace.answer(status)
+    elif not is_host_trouble(outcome) and outcome not in {Outcome.BLOCKED_ADDRESS, Outcome.CHALLENGED}:
         visit.pace.serve(status)
 
 

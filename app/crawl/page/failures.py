@@ -3,6 +3,8 @@
 A crawl comes to an end: whatever fails again and again is quarantined at last, with its cause.
 """
 
+from http import HTTPStatus
+
 from app.config import Settings
 from app.crawl.frontier.give_up import quarantine
 from app.crawl.page.attempt import Attempt, Conclusion, conclude
@@ -15,9 +17,11 @@ from app.model import Cause, Failure, Outcome, Rest, RestReason, VisitEnding
 from app.policy import backoff
 from app.policy.lifecycle import UrlEvent
 from app.policy.pace import is_error
+from app.policy.price import of as price_of
 from app.store.host_rows import HostPace
 
 DETAIL_MAX = 300
+PRICED_IN_A_ROW = 5  # answers of a host; fewer may be a part of its site
 
 
 def of_url(
@@ -88,6 +92,24 @@ def rest_challenged(visit: Visit) -> None:
     block(visit, settings.challenge_rest_s, Rest(RestReason.CHALLENGED))
     if pace.failures >= most_in_a_row(settings, answered=pace.answered):
         quarantine(visit.batch, Cause.CHALLENGED, f"{pace.failures} times in a row")
+
+
+def priced(visit: Visit, attempt: Attempt) -> VisitEnding | None:
+    """402: nothing is paid, and the URL is asked again as seldom as one that is gone. A host that answers nothing else
+    rests, and is given up after a few such rests in a row."""
+    settings, pace, price = visit.worker.settings, visit.pace, price_of(attempt.reply)
+    if visit.turn.logged is not None:
+        visit.turn.logged["detail"] = price
+    end = Conclusion(UrlEvent.SETTLED, attempt, due_s=settings.recrawl_max_s, cause=Cause.PAYMENT, detail=price)
+    conclude(visit.batch, visit.picked, attempt.due, end)
+    latest = pace.history.statuses[-PRICED_IN_A_ROW:]
+    if len(latest) < PRICED_IN_A_ROW or set(latest) != {HTTPStatus.PAYMENT_REQUIRED}:
+        return None
+    pace.fail()
+    block(visit, settings.challenge_rest_s, Rest(RestReason.PAYMENT, price))
+    if pace.failures >= most_in_a_row(settings, answered=pace.answered):
+        quarantine(visit.batch, Cause.PAYMENT, price or "it names no price")
+    return VisitEnding.RESTS
 
 
 def most_in_a_row(settings: Settings, *, answered: bool) -> int:

@@ -76,7 +76,7 @@ def _fetch(visit: Visit, due: Due, url: Url) -> VisitEnding | None:
 
 def _send(visit: Visit, slot: Slot, due: Due, url: Url, attempts: int, *, isolated: bool) -> Attempt | None:
     settings, is_page = visit.worker.settings, due.kind == RequestKind.PAGE
-    whole = preferences.is_wanted_whole(visit.origins, due, url) or any(
+    whole = preferences.is_wanted_whole(visit.worker, visit.origins, due, url) or any(
         visit.worker.hooks.wants_whole(visit=visit, due=due)
     )
     sink = None if is_page else sitemaps.sink()

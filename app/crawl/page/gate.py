@@ -1,10 +1,10 @@
 """The gate of one URL: whether it may be fetched now.
 
     still a URL of the crawl ▶ its scope ▶ its ending ▶ robots.txt of its origin ▶
-    what its site reserves (crawls that honour opt-outs) ▶ whether it is taken for a trap
+    what its site reserves (crawls that honour opt-outs) ▶ files that features ask its site for ▶ whether it is a trap
 
-A robots.txt or tdmrep.json that nobody knows yet is asked for here, at the host's pace. The page's own turn comes after
-the gate, in `app.crawl.request.slots`.
+A robots.txt, a tdmrep.json or another file of its site that nobody knows yet is asked for here, at the host's pace. The
+page's own turn comes after the gate, in `app.crawl.request.slots`.
 """
 
 from enum import Enum
@@ -100,6 +100,8 @@ def _by_rules(visit: Visit, due: Due, url: Url, rules: Robots) -> Url | Shut:
         authorised = may_authenticate(visit.picked.scopes[due.crawl_id], url)
         if not tdmrep.is_settled(visit, url, rules, authorised=authorised):
             return Shut.AWAY
+    if due.kind == RequestKind.PAGE and not all(visit.worker.hooks.is_open(visit=visit, due=due, url=url)):
+        return Shut.AWAY
     return Shut.DONE if due.kind == RequestKind.PAGE and _is_trap(visit.batch, visit.picked, due, url) else url
 
 

@@ -9,7 +9,7 @@ back, since there is no page that could be kept after all. So a page that was ke
 be withdrawn is asked for as if it was new (`is_wanted_whole`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from app.crawl.robots import tdmrep
@@ -30,6 +30,7 @@ class Wishes:
     directives, opt_out   for the record, a line each
     nofollow, noarchive   its links are not followed; its text is not kept
     kept_out              why it is not kept at all
+    signals               the statements, one by one
     """
 
     directives: str | None
@@ -37,6 +38,7 @@ class Wishes:
     nofollow: bool
     noarchive: bool
     kept_out: Cause | None
+    signals: Sequence[Signal] = ()
 
 
 NONE = Wishes(directives=None, opt_out=None, nofollow=False, noarchive=False, kept_out=None)
@@ -49,9 +51,10 @@ def of_page(
     if _is_silent(origins, due, url, reply, document):
         return NONE
     said = _directives(worker, lease, reply, document.robots)
-    site = _of_site(origins, due, url)
-    signals = [*tdm.of_reply(reply.headers), *tdm.of_meta(document.tdm), *tdm.of_directives(said.no_ai), *site]
-    return _wishes(due, said, tdm.text(signals), site)
+    own = [*tdm.of_reply(reply.headers), *tdm.of_meta(document.tdm), *tdm.of_directives(said.no_ai)]
+    site = _of_site(worker, origins, due, url, own)
+    signals = [*own, *site]
+    return _wishes(due, said, tdm.text(signals), site, signals)
 
 
 def _is_silent(origins: HostOrigins, due: Due, url: Url, reply: Reply, document: Page) -> bool:
@@ -62,33 +65,37 @@ def _is_silent(origins: HostOrigins, due: Due, url: Url, reply: Reply, document:
         and not due.honour_opt_outs
         and origins.robots[url.origin].signals.is_silent
         and _SPEAKING.isdisjoint(reply.headers)
+        and "icense" not in reply.headers.get(Header.LINK, "")
     )
 
 
 def of_unchanged(worker: Worker, lease: Lease, origins: HostOrigins, due: Due, url: Url, reply: Reply) -> Wishes:
     """After a 304."""
     said = _directives(worker, lease, reply, (due.directives or "").split(","))
-    site = _of_site(origins, due, url)
-    signals = [*tdm.of_reply(reply.headers), *tdm.of_directives(said.no_ai), *site]
+    own = [*tdm.of_reply(reply.headers), *tdm.of_directives(said.no_ai)]
+    site = _of_site(worker, origins, due, url, own)
+    signals = [*own, *site]
     opt_out = due.opt_out if tdm.was_reserved(due.opt_out) else tdm.text(signals) or due.opt_out
-    return _wishes(due, said, opt_out, site)
+    return _wishes(due, said, opt_out, site, signals)
 
 
 def of_header(worker: Worker, lease: Lease, origins: HostOrigins, due: Due, url: Url, reply: Reply) -> Wishes:
     """The wishes in the header of an answer that is read as no page."""
     said = _directives(worker, lease, reply, ())
-    site = _of_site(origins, due, url)
-    return _wishes(due, said, tdm.text([*tdm.of_reply(reply.headers), *tdm.of_directives(said.no_ai), *site]), site)
+    own = [*tdm.of_reply(reply.headers), *tdm.of_directives(said.no_ai)]
+    site = _of_site(worker, origins, due, url, own)
+    signals = [*own, *site]
+    return _wishes(due, said, tdm.text(signals), site, signals)
 
 
-def is_wanted_whole(origins: HostOrigins, due: Due, url: Url) -> bool:
+def is_wanted_whole(worker: Worker, origins: HostOrigins, due: Due, url: Url) -> bool:
     """It was kept out, and would not be now: its validators would bring no page. Known of opt-outs only, and not of
     those that the page itself tells.
     """
     if due.cause not in {Cause.OPTED_OUT, Cause.SITE_OPTED_OUT}:
         return False
     return not due.honour_opt_outs or (
-        due.cause == Cause.SITE_OPTED_OUT and not tdm.reserved(_of_site(origins, due, url))
+        due.cause == Cause.SITE_OPTED_OUT and not tdm.reserved(_of_site(worker, origins, due, url, ()))
     )
 
 
@@ -110,13 +117,22 @@ def _directives(worker: Worker, lease: Lease, reply: Reply, others: Iterable[str
     return directives.read(reply.header(Header.X_ROBOTS_TAG), others, worker.settings.product_token, now=now)
 
 
-def _of_site(origins: HostOrigins, due: Due, url: Url) -> tuple[Signal, ...]:
-    """robots.txt in every crawl, tdmrep.json in those that ask for it."""
+def _of_site(worker: Worker, origins: HostOrigins, due: Due, url: Url, own: Sequence[Signal]) -> tuple[Signal, ...]:
+    """robots.txt in every crawl, tdmrep.json in those that ask for it, and what files that these or the page name say.
+
+    own: what the page says
+    """
     signals = origins.robots[url.origin].signals.of(url.target)
-    return signals + tdmrep.signals(origins, url) if due.honour_opt_outs else signals
+    if due.honour_opt_outs:
+        signals += tdmrep.signals(origins, url)
+    named = (*own, *signals)
+    found = worker.hooks.statements(worker=worker, origins=origins, url=url, named=named) if named else ()
+    return (*signals, *(signal for each in found for signal in each))
 
 
-def _wishes(due: Due, said: Directives, opt_out: str | None, site: Iterable[Signal]) -> Wishes:
+def _wishes(
+    due: Due, said: Directives, opt_out: str | None, site: Iterable[Signal], signals: Sequence[Signal]
+) -> Wishes:
     kept_out = None
     if said.noindex:
         kept_out = Cause.NOINDEX
@@ -130,4 +146,5 @@ def _wishes(due: Due, said: Directives, opt_out: str | None, site: Iterable[Sign
         nofollow=said.nofollow,
         noarchive=said.noarchive,
         kept_out=kept_out,
+        signals=signals,
     )

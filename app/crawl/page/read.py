@@ -42,7 +42,7 @@ PAGES = SettleStep(name="pages", rank=110, write=_keep)
 KEPT_OUT: SettlePart[Where] = SettlePart(
     name="kept_out",
     rank=10,  # first: a page that is dropped must not count as the original of a new one
-    write=lambda settling: pages.drop(settling.tx, settling.rows(KEPT_OUT)),
+    write=lambda settling: settling.drop(settling.rows(KEPT_OUT)),
     words=lambda _: "a page that is not kept",
 )
 REVISIONS: SettlePart[Revision] = SettlePart(
@@ -91,7 +91,7 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     awaits = home is None and _awaits(visit, read)
     if awaits and due.known.text_sha256 is not None and due.known.reader == READER:
         text_sha256 = due.known.text_sha256  # what a browser made before is compared
-    attempt.brought.reading = visit.batch.found.read(row, found)
+    attempt.brought.reading, attempt.brought.wished = visit.batch.found.read(row, found), wished
     attempt.brought.awaits = awaits
     taken_in(visit, read)
     changed = _changed(visit, attempt, text_sha256, awaits=awaits)
@@ -187,6 +187,7 @@ def headers_alone(visit: Visit, attempt: Attempt) -> Wishes:
     """Apply the headers of a 304 to a page that we have: what is kept of it may change."""
     due = attempt.due
     wished = preferences.of_unchanged(visit.worker, visit.lease, visit.origins, due, attempt.url, attempt.reply)
+    attempt.brought.wished = wished
     if wished.kept_out is not None:
         visit.batch.add(KEPT_OUT, (visit.host_id, due.crawl_id, due.key))
     elif (wished.directives, wished.opt_out) != (due.directives, due.opt_out):

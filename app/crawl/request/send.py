@@ -54,8 +54,9 @@ def send(visit: Visit, slot: Slot, sending: Sending) -> tuple[Reply, Outcome, by
 def send_elsewhere(
     visit: Visit, slot: Slot, request: Request, loan: Loan, *, url: Url
 ) -> tuple[Reply, tuple[float, Rest] | None] | None:
-    """One hop of a robots.txt to another host, whose lease was borrowed; with the rest it asks for: (seconds, why)."""
-    sending = Sending(request, url, "robots", loan=loan)
+    """One request to another host, whose lease was borrowed; with the rest it asks for: (seconds, why)."""
+    reason = "robots" if request.kind is RequestKind.ROBOTS else "new"
+    sending = Sending(request, url, reason, loan=loan)
     gate = line_gate.gate(visit.worker, slot, host_id=loan.host_id, ready_at=visit.now())
     try:
         reply = _sent(visit.worker, slot, request, gate)

@@ -185,7 +185,7 @@ def _hop(visit: Visit, url: Url, request: Request, before: Reply) -> RobotsAnswe
         what = "its redirect cannot be followed" if is_redirect else "it cannot be asked for once more"
         why = f"{what} at this host's delay"
     else:
-        reply, free_s = _send_elsewhere(visit, url, request)
+        reply, free_s = send_elsewhere(visit, url, request)
         if reply is not None:
             visit.worker.hooks.rules_answered(visit=visit, reply=reply, is_known=True)
             return RobotsAnswer(reply=reply)
@@ -207,7 +207,7 @@ def _send(visit: Visit, slot: Slot, url: Url, request: Request) -> Reply | None:
     return reply
 
 
-def _send_elsewhere(visit: Visit, url: Url, request: Request) -> tuple[Reply | None, float]:
+def send_elsewhere(visit: Visit, url: Url, request: Request) -> tuple[Reply | None, float]:
     """Send one request to another host, under a borrowed lease.
 
     None: it may not be contacted yet; the seconds say when.

@@ -1,6 +1,7 @@
 """A host's origins as its visit knows them: their robots.txt and tdmrep.json, and which of them are out of reach."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from app.crawl.state.lease import Lease
 from app.crawl.state.robots_file import RobotsFile, Tdmrep
@@ -16,11 +17,13 @@ class HostOrigins:
     robots      each origin's robots.txt
     tdmrep      each origin's tdmrep.json, in crawls that honour opt-outs
     discovered  (crawl, origin) whose sitemaps were put up for admission by this visit
+    notes       of the features about them, by their names
     """
 
     robots: dict[Origin, RobotsFile] = field(default_factory=dict)
     tdmrep: dict[Origin, Tdmrep] = field(default_factory=dict)
     discovered: set[tuple[int, Origin]] = field(default_factory=set)
+    notes: dict[str, Any] = field(default_factory=dict)
 
     def crawl_delay_s(self) -> float | None:
         """The slowest Crawl-delay that any of them asks for; None: none asks."""

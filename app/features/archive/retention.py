@@ -6,7 +6,7 @@ deleted later.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ from app.store import captures, db, segments
 from app.store.captures import Moved
 
 _log = structlog.get_logger()
+Stays = Callable[..., list[Capture]]
 AT_ONCE = 20  # segments in one transaction
 
 
@@ -48,6 +49,25 @@ def prune(engine: Engine, settings: Settings, *, days: int, crawl_id: int | None
     for id in ids:
         for lot in _lots(engine, place, id, days):
             pruned = _prune(engine, settings, place, lot)
+            total = Pruned(*(sum(pair) for pair in zip(total, pruned, strict=True)))
+    sweep(engine, place)
+    return total
+
+
+def erase(engine: Engine, settings: Settings, *, crawl_id: int | None = None) -> Pruned:
+    """Rewrite closed segments within reach without the records of pages that their owners withdrew.
+
+    A record whose body another page repeats stays for that one. Raises as `prune` does.
+    """
+    place = ArchivePlace(settings.home, settings.archive)
+    total = Pruned(0, 0, 0)
+    with db.transaction(engine) as tx:
+        ids = segments.crawls(tx) if crawl_id is None else [crawl_id]
+    for id in ids:
+        with db.transaction(engine) as tx:
+            found = segments.with_withdrawn(tx, id)
+        for lot in _near(place, found):
+            pruned = _prune(engine, settings, place, lot, captures.not_withdrawn)
             total = Pruned(*(sum(pair) for pair in zip(total, pruned, strict=True)))
     sweep(engine, place)
     return total
@@ -111,7 +131,12 @@ def _lots(engine: Engine, place: ArchivePlace, crawl_id: int, days: int) -> Iter
     """Segments of a crawl that are old enough, and within reach, a few at a time."""
     with db.transaction(engine) as tx:
         old = segments.expired(tx, crawl_id=crawl_id, days=days)
-    near = [each for each in old if (place.folder / each.name).exists() or _is_in(place, each)]
+    return _near(place, old)
+
+
+def _near(place: ArchivePlace, found: Sequence[Segment]) -> Iterator[list[Segment]]:
+    """Those of these segments that are within reach, a few at a time."""
+    near = [each for each in found if (place.folder / each.name).exists() or _is_in(place, each)]
     for at in range(0, len(near), AT_ONCE):
         yield near[at : at + AT_ONCE]
 
@@ -120,14 +145,16 @@ def _is_in(place: ArchivePlace, each: Segment) -> bool:
     return each.state == SegmentState.UPLOADED and place.remote is not None
 
 
-def _prune(engine: Engine, settings: Settings, place: ArchivePlace, lot: Sequence[Segment]) -> Pruned:
-    """Delete a few segments of one crawl."""
+def _prune(
+    engine: Engine, settings: Settings, place: ArchivePlace, lot: Sequence[Segment], stays: Stays = captures.live
+) -> Pruned:
+    """Delete a few segments of one crawl.   stays: the captures of them that are copied forward"""
     ids, crawl_id = [each.id for each in lot], lot[0].crawl_id
     with db.transaction(engine) as tx:
-        live = captures.live(tx, crawl_id=crawl_id, segment_ids=ids)
+        live = stays(tx, crawl_id=crawl_id, segment_ids=ids)
     moved = _copy(engine, settings, place, live)
     with db.transaction(engine) as tx:
-        still = captures.live(tx, crawl_id=crawl_id, segment_ids=ids) if segments.lock(tx, ids) == ids else None
+        still = stays(tx, crawl_id=crawl_id, segment_ids=ids) if segments.lock(tx, ids) == ids else None
         if still is None or {each.id for each in still} - {each["id"] for each in moved}:
             return Pruned(0, 0, 0)  # another process was quicker, or a settle came between: next time
         captures.move(tx, moved)

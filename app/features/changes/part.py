@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from app.crawl.page.attempt import Attempt
-from app.crawl.page.read import KEPT_OUT, PAGES
+from app.crawl.page.read import PAGES
 from app.crawl.state.part import SettlePart, SettleStep
 from app.crawl.state.settling import Settling
 from app.crawl.state.visit import Visit
@@ -18,7 +18,7 @@ def _write(settling: Settling) -> None:
     """Write what a settle made new, changed, and deleted. A page that is there again has one event alone."""
     again = settling.brought.get(TURNED, ())
     kept = [page for page in settling.brought[PAGES] if page.is_changed and page[:3] not in again]
-    rows.dropped(settling.tx, settling.brought.get(KEPT_OUT, ()))
+    rows.dropped(settling.tx, settling.dropped)
     rows.kept(settling.tx, kept)
 
 

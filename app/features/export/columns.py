@@ -54,7 +54,7 @@ _PAGES: Final = _columns("""
     canonical_url depth:integer links:integer links_cut:boolean
     body_bytes:integer truncated:boolean needs_script:json directives opt_out body_sha256 text_sha256
     first_fetched_at:time fetched_at:time changed_at:time state gone_at:time
-    data:json+ key+ duplicate_of+ text+ markdown+ html+ plain_html+ rendered_at:time+
+    rights:json+ data:json+ key+ duplicate_of+ text+ markdown+ html+ plain_html+ rendered_at:time+
 """)
 _FETCHES: Final = _columns("""
     started_at:time ended_at:time host url kind reason status:integer outcome failure detail location retry_after

@@ -1,6 +1,6 @@
 """Exports rows of a crawl as files: part after part, each behind the last whole one, also after a crash."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +14,8 @@ from app.features.export.bodies import Bodies
 from app.features.export.formats import ExportFormat, Write
 from app.features.export.plan import ExportPlan, ExportWish, plan
 from app.features.export.progress import ExportState
-from app.features.export.rows import ExportRows, Row, first
+from app.features.export.rights import COLUMN, ExportRights
+from app.features.export.rows import ExportRows, Furnish, Row, first
 from app.features.export.target import ExportPlace
 
 Tell = Callable[[int], None]
@@ -30,6 +31,7 @@ class Exported:
     is_resumed  an interrupted export was gone on with
     missing     pages of this run whose body was wanted and is not in the archive
     unfit       values of items, in this run, that did not fit the type of their column
+    left_out    pages of this run that the purpose is not allowed for, by reason
     """
 
     place: str
@@ -39,6 +41,7 @@ class Exported:
     is_resumed: bool
     missing: int
     unfit: int
+    left_out: Mapping[str, int]
 
 
 def export_rows(engine: Engine, settings: Settings, wish: ExportWish, tell: Tell = lambda rows: None) -> Exported:
@@ -49,6 +52,7 @@ def export_rows(engine: Engine, settings: Settings, wish: ExportWish, tell: Tell
         state = before or _fresh(found)
         since = found.where["since"] if state.since is None else datetime.fromisoformat(state.since)
         bodies = Bodies(engine, settings, found.crawl, found.columns, whole=found.whole)
+        rights = _rights(engine, found)
         rows = ExportRows(
             engine=engine,
             kind=found.kind,
@@ -56,7 +60,8 @@ def export_rows(engine: Engine, settings: Settings, wish: ExportWish, tell: Tell
             columns=found.columns,
             where={**found.where, "since": since},
             after=state.after,
-            furnish=found.flat.furnish if found.flat else bodies.furnish if bodies.wanted else None,
+            furnish=found.flat.furnish if found.flat else _furnish(bodies, rights),
+            sift=rights.sift if rights else None,
         )
         if found.form is ExportFormat.MARKDOWN:
             _write_pages(place, state, rows, tell)
@@ -72,7 +77,22 @@ def export_rows(engine: Engine, settings: Settings, wish: ExportWish, tell: Tell
         is_resumed=before is not None,
         missing=bodies.missing,
         unfit=found.flat.unfit if found.flat else 0,
+        left_out=dict(rights.left_out.most_common()) if rights else {},
     )
+
+
+def _rights(engine: Engine, found: ExportPlan) -> ExportRights | None:
+    if COLUMN not in {column.name for column in found.columns}:
+        return None
+    return ExportRights(engine, found.crawl, found.purpose, or_unknown=found.or_unknown)
+
+
+def _furnish(bodies: Bodies, rights: ExportRights | None) -> Furnish | None:
+    """The maker of those columns of pages that are not in their row; None: all are."""
+    makers = [*([bodies.furnish] if bodies.wanted else []), *([rights.furnish] if rights else [])]
+    if not makers:
+        return None
+    return lambda batch: {name: values for make in makers for name, values in make(batch).items()}
 
 
 def _fresh(found: ExportPlan) -> ExportState:

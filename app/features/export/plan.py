@@ -8,12 +8,13 @@ from typing import Any, Final
 from sqlalchemy import Engine
 
 from app.errors import InputError, Unwritable
-from app.features.export import bodies, columns, fields, filters, formats, markdown
+from app.features.export import bodies, columns, fields, filters, formats, markdown, rights
 from app.features.export.columns import ExportColumn, ExportKind
 from app.features.export.fields import ItemFields
 from app.features.export.formats import ExportFormat
 from app.features.export.rows import fits
 from app.features.links import rows as links
+from app.features.rights.purpose import Purpose
 from app.policy.moment import is_ago, moment
 from app.store import crawls, db, server
 from app.store.crawls import Crawl
@@ -37,6 +38,7 @@ class ExportWish:
     part_rows  rows of a part, in a folder
     spreadsheet  CSV gets a ' before cells that a spreadsheet would run as a formula
     content    main or full: how much of a page text and markdown are
+    purpose    only pages that it is allowed for, with the evidence;   or_unknown: and those of which nobody knows
     """
 
     what: str
@@ -49,6 +51,8 @@ class ExportWish:
     part_rows: int = PART_ROWS
     spreadsheet: bool = False
     content: str = "main"
+    purpose: str | None = None
+    or_unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +75,8 @@ class ExportPlan:
     spreadsheet: bool
     next_since: str
     whole: bool = False
+    purpose: Purpose | None = None
+    or_unknown: bool = False
 
     @property
     def ending(self) -> str | None:
@@ -89,7 +95,10 @@ def plan(engine: Engine, wish: ExportWish, of_plugins: Sequence[ExportColumn] = 
         with db.transaction(engine) as tx:
             flat = fields.of_crawl(tx, crawl.id, given["handler"], is_typed=form is ExportFormat.PARQUET)
     among = (*columns.COLUMNS[kind], *of_plugins) if kind is ExportKind.PAGES else flat.columns if flat else None
+    purpose = _purpose(wish, kind)
     chosen = _columns(wish, kind, form, among)
+    if purpose is not None:
+        chosen = columns.with_all(kind, chosen, (rights.COLUMN,))
     bodies.check(chosen)
     names = {column.name for column in chosen}
     whole = wish.content == "full"
@@ -102,6 +111,14 @@ def plan(engine: Engine, wish: ExportWish, of_plugins: Sequence[ExportColumn] = 
         now = server.now(tx)
     since = moment(wish.since, now, option="--since") if isinstance(wish.since, str) else wish.since
     _try_patterns(engine, given)
+    signature = {
+        "what": kind,
+        "crawl": [crawl.id, crawl.name],
+        "form": form,
+        "columns": [column.name for column in chosen],
+        "where": sorted(wish.where),
+        "since": _signed(wish.since, since),
+    }
     return ExportPlan(
         kind=kind,
         form=form,
@@ -110,19 +127,12 @@ def plan(engine: Engine, wish: ExportWish, of_plugins: Sequence[ExportColumn] = 
         columns=chosen,
         flat=flat.only(chosen) if flat else None,
         where={**given, **flags, "since": since},
-        signature={
-            "what": kind,
-            "crawl": [crawl.id, crawl.name],
-            "form": form,
-            "columns": [column.name for column in chosen],
-            "where": sorted(wish.where),
-            "since": _signed(wish.since, since),
-            **({"spreadsheet": True} if wish.spreadsheet else {}),
-            **({"content": wish.content} if whole else {}),
-        },
+        signature=signature | _signed_options(wish),
         part_rows=wish.part_rows,
         spreadsheet=wish.spreadsheet,
         whole=whole,
+        purpose=purpose,
+        or_unknown=wish.or_unknown,
         next_since=(now - OVERLAP).isoformat(timespec="seconds"),
     )
 
@@ -143,6 +153,17 @@ def _kind_and_form(wish: ExportWish) -> tuple[ExportKind, ExportFormat]:
     return kind, form
 
 
+def _purpose(wish: ExportWish, kind: ExportKind) -> Purpose | None:
+    """The purpose that pages are to be allowed for. Raises InputError."""
+    if wish.purpose is None:
+        if wish.or_unknown:
+            raise InputError("--or-unknown", "is of an export for a purpose; add --for PURPOSE")
+        return None
+    if kind is not ExportKind.PAGES:
+        raise InputError(f"--for {wish.purpose}", f"is of pages, and these are {kind}; export pages")
+    return rights.purpose_of(wish.purpose)
+
+
 def _columns(
     wish: ExportWish, kind: ExportKind, form: ExportFormat, among: Sequence[ExportColumn] | None
 ) -> tuple[ExportColumn, ...]:
@@ -157,6 +178,15 @@ def _columns(
 def texts() -> tuple[str, ...]:
     """The columns of text that JSON lines have unless others are named; Markdown where it can be made here."""
     return ("text", bodies.MARKDOWN) if bodies.can_make_markdown() else ("text",)
+
+
+def _signed_options(wish: ExportWish) -> dict[str, Any]:
+    """The part of the signature for options that few exports have."""
+    return {
+        **({"spreadsheet": True} if wish.spreadsheet else {}),
+        **({"content": wish.content} if wish.content == "full" else {}),
+        **({"for": [wish.purpose, wish.or_unknown]} if wish.purpose else {}),
+    }
 
 
 def _signed(asked: datetime | str | None, since: datetime | None) -> str | None:

@@ -117,6 +117,7 @@ class ExportRows:
     where    values for the filters, and the flags, of the kind's query
     furnish  makes the columns that are read elsewhere, or None
     is_wanted  whether a row, by name, is handed out; before anything is furnished
+    sift     leaves out rows of a batch, likewise
     after    the position of the last row that was handed out
     rows     how many were handed out
     is_done  there is none left
@@ -130,6 +131,7 @@ class ExportRows:
     after: Position
     furnish: Furnish | None = None
     is_wanted: Callable[[Mapping[str, Any]], bool] | None = None
+    sift: Callable[[ExportBatch], ExportBatch] | None = None
     rows: int = 0
     is_done: bool = False
 
@@ -178,6 +180,8 @@ class ExportRows:
             found = found._replace(
                 rows=[row for row in found.rows if self.is_wanted(dict(zip(found.names, row, strict=True)))]
             )
+        if self.sift is not None:
+            found = self.sift(found)
         more = self.furnish(found) if self.furnish is not None else {}
         places = {name: place for place, name in enumerate(found.names)}
         values = [

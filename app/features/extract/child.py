@@ -32,6 +32,7 @@ from app.features.extract.items import Misfit, adapter, as_json, said
 from app.features.extract.load import load, spec
 from app.features.extract.page import OF_THE_ANSWER, CrawledPage, Headers
 from app.features.extract.wire import Wire, WireBroken
+from app.features.rights.purpose import UNKNOWN
 
 ITEMS_MOST = 10_000  # of a handler and page
 FOLLOWS_MOST = 5_000
@@ -160,6 +161,7 @@ def page_of(values: dict[str, Any], octets: bytes, earlier: Callable[[], Crawled
         body=octets[cut:],
         is_cut=values["is_cut"],
         rendered_at=datetime.fromisoformat(rendered_at) if rendered_at else None,
+        rights=values.get("rights", UNKNOWN),
         _document=octets[:cut],
         _document_url=values.get("at"),
         _earlier=earlier,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from app.errors import ArchiveMissing, InputError
 from app.extras import to_install
+from app.features.rights.purpose import UNKNOWN
 
 if TYPE_CHECKING:
     from parsel import Selector, SelectorList
@@ -76,6 +77,8 @@ class CrawledPage:
     body        the answer's body, its content encoding undone
     is_cut      the body is the beginning of a longer one
     rendered_at when a browser made its document; None: none has
+    rights      what its owner allows, as it stands: "allowed", "refused" or "unknown" for each of "archive", "search",
+                "ai-input" and "ai-train"
     """
 
     url: str
@@ -86,6 +89,7 @@ class CrawledPage:
     body: bytes
     is_cut: bool = False
     rendered_at: datetime | None = None
+    rights: Mapping[str, str] = field(default_factory=lambda: dict(UNKNOWN))
     _document: bytes = b""  # that a browser made, in UTF-8
     _document_url: str | None = None  # at the end, where its scripts changed it
     _earlier: "Callable[[], CrawledPage | None]" = field(default=lambda: None)
@@ -108,6 +112,7 @@ class CrawledPage:
             fetched_at=self.fetched_at,
             body=self.body,
             is_cut=self.is_cut,
+            rights=self.rights,
         )
 
     @cached_property

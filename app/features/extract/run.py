@@ -19,9 +19,12 @@ from app.errors import ArchiveMissing, SegmentElsewhere, ServiceError
 from app.features.archive.read import Archive
 from app.features.extract.process import Handled, HandlerProcess, PageForHandler
 from app.features.extract.write import Extraction, HandledRow, write
+from app.features.rights.purpose import UNKNOWN
+from app.features.rights.rows import answers_of
 from app.model import Archived, Capture
 from app.store import db, extractions
 from app.store.extractions import TAKES_MOST, Claimed
+from app.store.url_rows import Where
 
 AT_ONCE = 100  # rows that are taken, and written, together
 WRITE_S = 1.0
@@ -68,7 +71,8 @@ class Runner:
                 crawl_id=shared.crawl_id,
             )
             captures = extractions.captures_of(tx, rows) if rows else {}
-        _Lot(shared, self._archive, self._usable, captures).handle(rows, until)
+            rights = answers_of(tx, [crawl_place(row) for row in rows])
+        _Lot(shared, self._archive, self._usable, captures, rights).handle(rows, until)
         return len(rows)
 
     def _usable(self) -> HandlerProcess:
@@ -90,6 +94,7 @@ class _Lot:
     archive: Archive
     process: Callable[[], HandlerProcess]
     captures: Mapping[tuple[int, int], Capture]
+    rights: Mapping[Where, Mapping[str, str]]
     found: list[HandledRow] = field(default_factory=list)
     back: list[Claimed] = field(default_factory=list)
     left: list[Claimed] = field(default_factory=list)
@@ -113,7 +118,7 @@ class _Lot:
         try:
             if capture is None:
                 raise ArchiveMissing(rows[0].url, "its capture is not in the archive any more")
-            page = for_handler(self.archive, rows[0].crawl, capture)
+            page = for_handler(self.archive, rows[0].crawl, capture, self.rights[crawl_place(rows[0])])
         except ArchiveMissing as error:
             self.found += [self._lost(row, str(error)) for row in rows]
             self._passed(len(rows))
@@ -161,7 +166,7 @@ class _Lot:
         if capture is None:
             return None
         try:
-            return for_handler(self.archive, row.crawl, capture)
+            return for_handler(self.archive, row.crawl, capture, self.rights[crawl_place(row)])
         except (ArchiveMissing, SegmentElsewhere) as error:
             _log.info("extract.no_previous", url=row.url, error=str(error))
             return None
@@ -181,13 +186,22 @@ class _Lot:
         self.written_at = time.monotonic()
 
 
-def for_handler(archive: Archive, crawl: str, capture: Capture) -> PageForHandler:
+def crawl_place(row: Claimed) -> Where:
+    """The place of the page of a row."""
+    return row.host_id, row.crawl_id, row.key
+
+
+def for_handler(
+    archive: Archive, crawl: str, capture: Capture, rights: Mapping[str, str] | None = None
+) -> PageForHandler:
     """A page as it is sent to a handler's process. Raises ArchiveMissing, SegmentElsewhere, ServiceError.
 
     Of a rendered document the answer comes with it, where it is on this machine: both are needed to be whole, and no
     other machine may have both.
+
+    rights: what its owner allows, by purpose; None: nobody knows
     """
-    found, known = archive.read(capture), {"capture": capture.id, "crawl": crawl}
+    found, known = archive.read(capture), {"capture": capture.id, "crawl": crawl, "rights": dict(rights or UNKNOWN)}
     if capture.rendered_from is None:
         return PageForHandler(values=known | _answer(capture, found), body=found.body)
     known |= {"rendered_at": capture.fetched_at.isoformat(), "at": found.at, "document_bytes": len(found.body)}

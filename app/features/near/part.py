@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection
 
-from app.crawl.page.read import KEPT_OUT, PAGES
+from app.crawl.page.read import PAGES
 from app.crawl.state.part import SettleStep
 from app.crawl.state.settling import Settling
 from app.features.near import rows
@@ -13,12 +13,12 @@ from app.plugins import answers
 
 def _queue(settling: Settling) -> None:
     rows.queue(settling.tx, [page[:3] for page in settling.brought[PAGES]])
-    rows.queue_gone(settling.tx, settling.rows(KEPT_OUT))
+    rows.queue_gone(settling.tx, [page[:3] for page in settling.dropped])
 
 
 @answers
 def steps() -> Sequence[SettleStep]:
-    return [SettleStep(name="near", rank=112, write=_queue)]
+    return [SettleStep(name="near", rank=192, write=_queue)]
 
 
 @answers

@@ -43,6 +43,7 @@ _LEADS = re.compile(
 _LEADS_CHARS = 5_000  # of a script, as far as we look
 # TDMRep of 10 May 2024; what they mean is in `app.policy.tdm`.
 _TDM_NAMES = frozenset({"tdm-reservation", "tdm-policy"})
+_RSL_TYPE = "application/rsl+xml"  # RSL 1.0: <link rel=license>; a licence of another type is a text for persons
 _SEPARATORS = re.compile("[,;]")
 
 
@@ -129,8 +130,11 @@ class Survey:
         if not href or _is_no_page(href) or tree.is_drawn(element):
             return
         if leads:
-            if _PAGE_TYPE.match(element.get("type") or "text/html"):
+            type_ = element.get("type") or "text/html"
+            if _PAGE_TYPE.match(type_):
                 self.links.append(Link(href, rel=rel, kind="link"))
+            elif "license" in rel and type_.strip().lower() == _RSL_TYPE and element not in self._inert:
+                self.tdm["license"] = f"{self.tdm.get('license', '')} {href}".strip()[:MAX_FIELD_CHARS]
         elif element not in self._inert:
             self.canonical = self.canonical or href
 

@@ -1,0 +1,145 @@
+"""Records what owners state about the uses of their pages, by the hooks: with each answer, as it stood then."""
+
+from collections.abc import Sequence
+
+from app.crawl.page.attempt import Attempt
+from app.crawl.page.page_read import PageRead
+from app.crawl.page.preferences import Wishes
+from app.crawl.state.origins import HostOrigins
+from app.crawl.state.part import SettlePart, SettleStep
+from app.crawl.state.settling import Settling
+from app.crawl.state.visit import Visit
+from app.crawl.state.worker import Worker
+from app.features.rights import licence, purpose, rows, site
+from app.features.rights.licence import LICENCES, NOTES, Notes
+from app.features.rights.purpose import PAYMENT, UNREAD
+from app.features.rights.rows import RightsRow, WithdrawnRow
+from app.model import Cause, Outcome, Url
+from app.plugins import answers
+from app.policy import price
+from app.policy.tdm import Signal
+from app.store.url_rows import Due, Where
+
+
+def _write(settling: Settling) -> None:
+    rows.keep(settling.tx, settling.rows(RIGHTS))
+
+
+def _resolve(settling: Settling) -> None:
+    """Give pages that named a licence before it was read the verdicts by what it states."""
+    for visit in settling.visits:
+        read = [row["url"] for row in visit.batch.rows(LICENCES)]
+        if not read:
+            continue
+        resolved = []
+        for row in rows.waiting(settling.tx, visit.host_id, read):
+            page = visit.worker.canon.canonicalise(row["url"])
+            if isinstance(page, Url):
+                row["statements"] = _resolved(licence.notes_of(visit.origins), page, row["statements"])
+                resolved.append(row)
+        rows.keep(settling.tx, resolved)
+
+
+def _resolved(notes: Notes, page: Url, before: Sequence[Signal]) -> list[Signal]:
+    """The statements of before, with those of licences in place of the note that they had not been read."""
+    found: list[Signal] = []
+    for each in before:
+        known = notes.known.get(each.value) if each.name == UNREAD else None
+        found += known.terms.of(page) if known is not None and known.terms is not None else [each]
+    return found
+
+
+RIGHTS: SettlePart[RightsRow] = SettlePart(
+    name="rights", rank=186, write=_write, words=lambda row: f"what the owner of {row['url']} states"
+)
+RESOLVED = SettleStep(name="rights_resolved", rank=187, write=_resolve)
+RETURNED: SettlePart[Where] = SettlePart(
+    name="returned",
+    rank=187,
+    write=lambda settling: rows.give_back(settling.tx, settling.rows(RETURNED)),
+    words=lambda _: "a page that may be kept again",
+)
+WITHDRAWN: SettlePart[WithdrawnRow] = SettlePart(
+    name="withdrawn",
+    rank=188,  # before the step that notes pages for handlers
+    write=lambda settling: rows.withdraw(settling.tx, settling.rows(WITHDRAWN)),
+    words=lambda row: f"that the owner of {row['url']} keeps it out",
+)
+BY_SITE = SettleStep(name="withdrawn_by_site", rank=189, write=site.withdraw)
+_KEPT_OUT = frozenset({Cause.NOINDEX, Cause.OPTED_OUT, Cause.SITE_OPTED_OUT})
+_AS_BEFORE = frozenset({None, Outcome.PAGE, Outcome.UNCHANGED})
+
+
+@answers
+def steps() -> Sequence[SettleStep]:
+    return [LICENCES, RIGHTS, RESOLVED, RETURNED, WITHDRAWN, BY_SITE]
+
+
+@answers
+def is_open(visit: Visit, due: Due, url: Url) -> bool | None:
+    """None, at once, for a site that names no licence: most do not."""
+    is_named = due.opt_out is not None and licence.MARK in due.opt_out
+    if not is_named and not visit.origins.robots[url.origin].signals.licences and NOTES not in visit.origins.notes:
+        return None
+    return licence.is_open(visit, due, url)
+
+
+@answers
+def statements(worker: Worker, origins: HostOrigins, url: Url, named: Sequence[Signal]) -> Sequence[Signal]:
+    return licence.statements(worker, origins, url, named)
+
+
+@answers
+def page_read(visit: Visit, read: PageRead) -> None:
+    _record(visit, read.attempt.due, read.wished)
+    _withdraw(visit, read.attempt.due, read.wished)
+
+
+@answers
+def answered(visit: Visit, attempt: Attempt) -> None:
+    """A 304 confirms what stands, and its header may add to it; a 402 asks for a price."""
+    if attempt.outcome is Outcome.UNCHANGED and attempt.brought.wished is not None:
+        _record(visit, attempt.due, attempt.brought.wished, is_confirmed=True)
+        _withdraw(visit, attempt.due, attempt.brought.wished)
+    elif attempt.outcome is Outcome.PAYMENT_REQUIRED:
+        asks = Signal(source="status 402", name=PAYMENT, reserved=True, value=price.of(attempt.reply) or "")
+        _add(visit, attempt.due, [asks])
+
+
+def _withdraw(visit: Visit, due: Due, wished: Wishes) -> None:
+    """Note that the owner keeps the page out, or that it may be kept again. Most pages cost these comparisons."""
+    if wished.kept_out is not None:
+        by_robots = wished.kept_out is Cause.NOINDEX
+        row: WithdrawnRow = {
+            "host_id": visit.host_id,
+            "crawl_id": due.crawl_id,
+            "key": due.key,
+            "url": due.url,
+            "words": (wished.directives if by_robots else wished.opt_out) or wished.kept_out.value,
+        }
+        visit.batch.add(WITHDRAWN, row)
+    elif due.cause in _KEPT_OUT or due.outcome not in _AS_BEFORE:
+        visit.batch.add(RETURNED, (visit.host_id, due.crawl_id, due.key))
+
+
+def _record(visit: Visit, due: Due, wished: Wishes, *, is_confirmed: bool = False) -> None:
+    """Put the statements into the batch. A page without any, now and before, costs this look."""
+    is_silent = not wished.signals and wished.directives is None
+    if is_silent and due.opt_out is None and due.directives is None and due.cause != Cause.PAYMENT:
+        return
+    said = [*purpose.of_directives(wished.directives), *wished.signals]
+    if wished.kept_out is Cause.NOINDEX and not any(each.name in {"noindex", "none"} for each in said):
+        said += purpose.of_keeping_out(wished.directives)
+    _add(visit, due, said, is_confirmed=is_confirmed)
+
+
+def _add(visit: Visit, due: Due, said: Sequence[Signal], *, is_confirmed: bool = False) -> None:
+    row: RightsRow = {
+        "host_id": visit.host_id,
+        "crawl_id": due.crawl_id,
+        "key": due.key,
+        "url": due.url,
+        "statements": said,
+        "is_confirmed": is_confirmed,
+    }
+    visit.batch.add(RIGHTS, row)

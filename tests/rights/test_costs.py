@@ -1,0 +1,78 @@
+"""A page without any statement costs a look: no row, no query, no request more than without the feature."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from app import plugins
+from app.crawl.state.worker import Worker
+from app.store import db
+from tests.crawl.loop import run, start
+from tests.crawl.web import Web, html
+from tests.store.rows import one
+
+PAGES = 30
+WITHOUT = tuple(name for name in plugins.BUILT_IN if name != "app.features.rights.part")
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The queries that were run, each by its text."""
+    run, made = db.run, []
+
+    def noting(*args: Any) -> Any:
+        made.append(str(args[1]))
+        return run(*args)
+
+    monkeypatch.setattr(db, "run", noting)
+    return made
+
+
+def crawl(worker: Worker, web: Web, name: str, **header: str) -> None:
+    """A crawl of a small site."""
+    site = web.site()
+    head = {each.replace("_", "-"): value for each, value in header.items()}
+    site.pages["/"] = html(*(f"/{n}" for n in range(PAGES)), headers=head)
+    site.pages |= {f"/{n}": html(text=f"Page {n} of many.", headers=head) for n in range(PAGES)}
+    start(worker, site.url(), name=name)
+    run(worker)
+    assert len(site.paths) == PAGES + 2
+
+
+@pytest.fixture
+def both(make: Callable[..., Worker]) -> tuple[Worker, Worker]:
+    whole = make()
+    return whole, replace(whole, hooks=plugins.hooks(WITHOUT))
+
+
+def of_rights(asked: list[str]) -> list[str]:
+    return [each for each in asked if "rights" in each or "licences" in each or "statements (" in each]
+
+
+def test_a_silent_site_is_asked_and_written_as_without_the_feature(
+    both: tuple[Worker, Worker], web: Web, asked: list[str]
+) -> None:
+    whole, without = both
+    crawl(without, web, "warm")
+    asked.clear()
+    crawl(without, web, "without")
+    least = len(asked)
+    assert least
+    asked.clear()
+    crawl(whole, web, "whole")
+    assert of_rights(asked) == []
+    assert len(asked) <= least + PAGES // 2, "how many settles there are depends on the clock"
+    assert one(whole.engine, "SELECT count(*) FROM rights") == 0
+
+
+def test_pages_that_state_the_same_share_a_set_and_are_written_with_their_settle(
+    both: tuple[Worker, Worker], web: Web, asked: list[str]
+) -> None:
+    whole, _ = both
+    crawl(whole, web, "stating", content_signal="ai-train=no")
+    assert one(whole.engine, "SELECT count(*) FROM rights") == PAGES + 1
+    assert one(whole.engine, "SELECT count(*) FROM statements") == 1
+    settles = len([each for each in asked if "INSERT INTO rights" in each])
+    assert 0 < settles < PAGES / 2
