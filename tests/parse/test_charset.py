@@ -40,6 +40,9 @@ def meta(label: str, text: str, encoding: str) -> bytes:
         ),
         pytest.param(meta("latin1", "é", "utf-8-sig"), "text/html; charset=latin-1", "utf-8", "é", id="mark beats all"),
         pytest.param(codecs.BOM_UTF16_LE + "é".encode("utf-16-le"), None, "utf-16-le", "é", id="utf-16 mark, little"),
+        pytest.param(
+            codecs.BOM_UTF32_LE + b"x\0", None, "utf-16-le", "\ufffdx", id="utf-32 mark, no encoding of the web"
+        ),
         pytest.param(codecs.BOM_UTF16_BE + "é".encode("utf-16-be"), None, "utf-16-be", "é", id="utf-16 mark, big"),
         pytest.param("é<p>".encode("utf-16-le"), "text/html; charset=utf-16", "utf-16-le", "é<p>", id="utf-16 header"),
         pytest.param(meta("utf-16", "é", "utf-8"), None, "utf-8", "é", id="meta utf-16 is utf-8"),

@@ -89,7 +89,7 @@ class SitemapReading:
             self._note("empty")
         elif opening.lstrip("\ufeff \t\r\n").startswith("<"):
             yield from self._xml(_decoded(blocks, encoding))
-        elif encoding.startswith(("utf-16", "utf-32")):
+        elif encoding.startswith("utf-16"):
             yield from self._text(_decoded(blocks, encoding))
         else:
             yield from self._text(_decoded(blocks, "utf-8", "surrogateescape"))
