@@ -2,9 +2,9 @@
 
 import pytest
 
-from app import plugins
+from app import hooks, plugins
 
-HOOKS = [name for name in vars(plugins.Hooks) if not name.startswith("_")]
+HOOKS = [name for name in vars(hooks.Hooks) if not name.startswith("_")]
 
 
 @pytest.mark.parametrize("name", HOOKS)

@@ -24,7 +24,7 @@ from app.errors import ServiceError
 from app.features.near import find as near_duplicates
 from app.features.near.memory import NearMemory
 from app.features.search import janitor as index
-from app.plugins import Janitor
+from app.hooks import Janitor
 from workers import process
 
 _log = structlog.get_logger()

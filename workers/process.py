@@ -23,8 +23,8 @@ from app.crawl.state.setup import VISITS_PER_THREAD, make_engine, make_sender, m
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.errors import OtherSchema, ServiceError
+from app.hooks import Opening
 from app.metrics.counts import Counts
-from app.plugins import Opening
 from app.runtime.delay_queue import DelayQueue
 from app.runtime.group_commit import CommitGroup, GroupCommit
 from app.runtime.intake import Intake, Places

@@ -15,11 +15,11 @@ from app.admin.changes import ChangesWish, changes
 from app.crawl.state.setup import make_sender, make_worker
 from app.store import crawls as crawl_rows
 from app.store import db
-from tests.changes.rebuilt import final
 from tests.cli.conftest import Ran, Tiptoe
 from tests.crawl import loop
 from tests.crawl.archiving import Archiving
 from tests.crawl.web import Answer, Site, Web, html
+from tests.features.changes.rebuilt import final
 from tests.steering import steering
 from tests.store.rows import clean, one
 

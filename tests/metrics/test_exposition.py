@@ -17,6 +17,7 @@ from tests.metrics.test_counts import batch, fetch, rendered
 DOCS = Path(__file__).parents[2] / "docs"
 UNITS = ("_seconds", "_bytes", "_total", "_timestamp_seconds")
 CLOSED = {
+    "queue",
     "kind",
     "outcome",
     "failure",

@@ -70,8 +70,7 @@ def test_queries_have_one_purpose_line_each(room: str) -> None:
 
 @pytest.mark.parametrize("room", FILES)
 def test_queries_are_those_that_the_room_runs(room: str) -> None:
-    own = FILES[room].with_suffix(".py")
-    source = (own if own.exists() else own.with_name("rows.py")).read_text()  # a feature's may have another name
+    (source,) = [text for path in FILES[room].parent.glob("*.py") if f'queries("{room}"' in (text := path.read_text())]
     called = set(re.findall(r'_sql\["(\w+)"\]', source)) | set(re.findall(r'_same\(\s*tx,\s*"(\w+)"', source))
     assert called == set(queries(room))
 

@@ -11,9 +11,9 @@ from sqlalchemy import Engine
 from app.admin import webhooks
 from app.admin.changes import ChangesWish, latest
 from app.web.pages import changes
-from tests.changes.rebuilt import final
 from tests.crawl import loop
 from tests.crawl.web import Site
+from tests.features.changes.rebuilt import final
 from tests.store.rows import sql
 from tests.web.served import Browser, served, settings_of
 

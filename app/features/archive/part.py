@@ -13,8 +13,8 @@ from app.crawl.state.worker import Worker
 from app.features.archive import answer, keep
 from app.features.archive.keep import ARCHIVE, CAPTURES, UNSTORED, keeper_of
 from app.features.archive.setup import make_keeper
+from app.hooks import Opening, answers
 from app.model import Reply
-from app.plugins import Opening, answers
 from app.store.url_rows import Due
 
 

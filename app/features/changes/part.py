@@ -9,8 +9,8 @@ from app.crawl.state.settling import Settling
 from app.crawl.state.visit import Visit
 from app.features.changes import deliver, janitor, rows
 from app.features.changes.rows import TurnedUrl
+from app.hooks import Janitor, answers
 from app.model import Outcome
-from app.plugins import Janitor, answers
 from app.policy.lifecycle import UrlState
 
 

@@ -100,8 +100,7 @@ def plan(engine: Engine, wish: ExportWish, of_plugins: Sequence[ExportColumn] = 
     if purpose is not None:
         chosen = columns.with_all(kind, chosen, (rights.COLUMN,))
     bodies.check(chosen)
-    names = {column.name for column in chosen}
-    whole = wish.content == "full"
+    names, whole = {column.name for column in chosen}, wish.content == "full"
     if whole and not {"text", "markdown"} & names:
         raise InputError("--content full", "is of the columns text and markdown; add --columns +text")
     flags = {"with_text": "text" in names, "with_duplicates": "duplicate_of" in names}

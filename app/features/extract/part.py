@@ -10,9 +10,9 @@ from app.crawl.state.settling import Settling
 from app.errors import InputError, ServiceError
 from app.features.archive.keep import CAPTURES
 from app.features.extract.process import specs_of
+from app.hooks import Opening, answers
 from app.model import CaptureKind
 from app.model.handler import HandlerSpec
-from app.plugins import Opening, answers
 from app.store import extractions
 from app.store.extractions import DuePage
 

@@ -13,7 +13,7 @@ from app.crawl.state.worth import ENDING_TRIES, Worth, name_of_ending
 from app.features.focus import on_host, rows
 from app.features.focus.naming import RAISES
 from app.features.focus.rows import FileEnding
-from app.plugins import answers
+from app.hooks import answers
 from app.store.crawls import Crawl
 
 PATTERNS = SettleStep(name="patterns", rank=100, write=on_host.write)

@@ -8,8 +8,8 @@ from app.crawl.state.part import SettlePart, SettleStep
 from app.crawl.state.visit import Visit
 from app.features.links import rows
 from app.features.links.rows import LinksRow
+from app.hooks import answers
 from app.model import Url
-from app.plugins import answers
 
 LINKS: SettlePart[LinksRow] = SettlePart(
     name="links",

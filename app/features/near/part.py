@@ -8,7 +8,7 @@ from app.crawl.page.read import PAGES
 from app.crawl.state.part import SettleStep
 from app.crawl.state.settling import Settling
 from app.features.near import rows
-from app.plugins import answers
+from app.hooks import answers
 
 
 def _queue(settling: Settling) -> None:

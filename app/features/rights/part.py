@@ -14,8 +14,8 @@ from app.features.rights import licence, purpose, rows, site
 from app.features.rights.licence import LICENCES, NOTES, Notes
 from app.features.rights.purpose import PAYMENT, UNREAD
 from app.features.rights.rows import RightsRow, WithdrawnRow
+from app.hooks import answers
 from app.model import Cause, Outcome, Url
-from app.plugins import answers
 from app.policy import price
 from app.policy.tdm import Signal
 from app.store.url_rows import Due, Where

@@ -11,7 +11,7 @@ from app.crawl.page.read import REVISIONS
 from app.crawl.state.part import SettleStep
 from app.crawl.state.settling import Settling
 from app.features.search import rows
-from app.plugins import answers
+from app.hooks import answers
 
 
 def _forget(settling: Settling) -> None:

@@ -10,7 +10,8 @@ from app.crawl.state.settling import Settling
 from app.crawl.state.visit import Visit
 from app.features.tables import rows
 from app.features.tables.rows import PageRows, Written
-from app.plugins import answers, strangers
+from app.hooks import answers
+from app.plugins import strangers
 
 
 def _write(settling: Settling) -> list[Written]:

@@ -3,7 +3,7 @@
 import pytest
 
 from app.features.rights import rsl
-from tests.rights.said import LICENCE, licence, rsl_document, url
+from tests.features.rights.said import LICENCE, licence, rsl_document, url
 
 PROHIBITS = '<prohibits type="usage">all</prohibits>'
 ENTITIES = (

@@ -17,7 +17,7 @@ from app.features.rights import purpose, rows
 from app.features.rights.purpose import Purpose, PurposeAnswer
 from app.store import db
 from tests.crawl.loop import make_settings
-from tests.rights.planted import PlantedPage, pages
+from tests.features.rights.planted import PlantedPage, pages
 from tests.store.rows import clean, make_crawl, make_host, sql
 
 PURE, STORED = 10_000, 500

@@ -10,7 +10,7 @@ from app.crawl.state.worker import Worker
 from app.features.rights import licence as licence_part
 from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Site, Web, html
-from tests.rights.said import licence
+from tests.features.rights.said import licence
 from tests.store.rows import one, sql
 
 RSL_TYPE = "application/rsl+xml"

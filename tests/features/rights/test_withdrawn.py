@@ -15,7 +15,7 @@ from tests.cli.conftest import Tiptoe, tiptoe
 from tests.crawl.archiving import Archiving
 from tests.crawl.loop import go, run, start
 from tests.crawl.web import Answer, Site, Web, html
-from tests.rights.said import licence
+from tests.features.rights.said import licence
 from tests.store.rows import one, sql
 
 __all__ = ["tiptoe"]

@@ -8,9 +8,9 @@ from sqlalchemy import Engine
 from app.admin import crawls
 from app.crawl.state.worker import Worker
 from app.features.changes.feed import Feed
-from tests.changes.rebuilt import final, rebuilt, stored
 from tests.crawl import loop
 from tests.crawl.web import Answer, Web, html
+from tests.features.changes.rebuilt import final, rebuilt, stored
 from tests.store import revisions
 
 

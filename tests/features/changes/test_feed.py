@@ -15,9 +15,9 @@ from app.features.changes import rows
 from app.features.changes.cursor import Cursor, EventPlace
 from app.features.changes.feed import Feed
 from app.store import db
-from tests.changes.rebuilt import final, rebuilt, stored
 from tests.crawl import loop
 from tests.crawl.web import Answer, Site, Web, html
+from tests.features.changes.rebuilt import final, rebuilt, stored
 from tests.store.rows import make_crawl, make_host, one, sql
 
 NOINDEX = '<meta name="robots" content="noindex">'

@@ -21,9 +21,9 @@ from app.errors import InputError
 from app.features.changes import deliver, signing
 from app.features.changes.feed import Feed
 from app.model import Reply, Request, Unsent
-from tests.changes.rebuilt import final
 from tests.crawl import loop
 from tests.crawl.web import Answer, Hit, Site, Web, html
+from tests.features.changes.rebuilt import final
 from tests.store.rows import one, sql
 
 OK = Answer(headers={"Content-Type": "text/plain"}, body=b"thanks")

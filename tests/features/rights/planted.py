@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from app.features.rights.purpose import Purpose
 from app.policy.tdm import Signal
-from tests.rights.said import licence, stated
+from tests.features.rights.said import licence, stated
 
 # What an owner says → the purposes that are allowed by it, and those of which nobody knows; all others are refused
 SAID: list[tuple[dict[str, Any], str, str]] = [

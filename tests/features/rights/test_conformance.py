@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.rights.said import licence, rsl_document, short, stated
+from tests.features.rights.said import licence, rsl_document, short, stated
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CONTENT_SIGNAL = "Content-Signal"
 Row = tuple[dict[str, Any], str]
 

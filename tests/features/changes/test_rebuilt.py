@@ -24,11 +24,11 @@ from app.features.changes import cursor as cursors
 from app.features.changes.cursor import EventPlace
 from app.features.changes.feed import Feed
 from app.features.changes.rows import PageEvent
-from tests.changes import writer
-from tests.changes.rebuilt import Pages, apply, final, stored
 from tests.crawl import loop
 from tests.crawl.web import Answer, Site, Web, html
 from tests.faults.servers import OwnPostgres
+from tests.features.changes import writer
+from tests.features.changes.rebuilt import Pages, apply, final, stored
 from tests.store.rows import sql
 
 MOMENTS = int(os.environ.get("TIPTOE_TEST_MOMENTS", "20"))
