@@ -13,7 +13,16 @@ def test_status(tiptoe: Tiptoe, site: Site) -> None:
     assert f"{site.host}  " in said.partition("last visits")[2]
     document = tiptoe("status", "--json").json
     assert [(row["name"], row["pages"], row["failed"]) for row in document["crawls"]] == [("docs", 2, 3)]
-    assert {"crawls", "waiting", "waiting_percent", "offers", "visits", "archive", "needs_script"} == document.keys()
+    assert {
+        "crawls",
+        "waiting",
+        "waiting_percent",
+        "offers",
+        "visits",
+        "archive",
+        "needs_script",
+        "webhooks",
+    } == document.keys()
 
 
 def test_crawl_list(tiptoe: Tiptoe, site: Site) -> None:
