@@ -241,7 +241,13 @@ def _write_script(script: Element) -> None:
 
 
 def _tidy(content: Element) -> None:
-    """Remove what Markdown cannot show, such as pictures without words, and make films links."""
+    """Remove what Markdown cannot show, such as pictures without words, and make films links.
+
+    A summary is bold words; one that holds a heading is none.
+    """
+    for summary in content.iter("summary"):
+        if next(summary.iter(*_HEADINGS), None) is not None:
+            summary.tag = "div"
     prune.cut([a for a in content.iter("a") if (a.get("href") or "").startswith("#") and not _words(a).strip()])
     prune.cut([i for i in content.iter("img") if not i.get("alt") or (i.get("src") or "data:").startswith("data:")])
     for media in list(content.iter(*prune.MEDIA)):

@@ -17,6 +17,12 @@ PROSE = "This sentence is long enough to be read as one by whoever counts the le
     ("markup", "expected"),
     [
         pytest.param("<h1>A</h1><h3>B</h3><p>c</p>", "# A\n\n### B\n\nc", id="headings"),
+        pytest.param(
+            "<details open><summary><section><h4>fn a()</h4></section></summary><p>b</details>",
+            "#### fn a()\n\nb",
+            id="a heading in a summary",
+        ),
+        pytest.param("<details><summary>More</summary><p>b</details>", "**More**\n\nb", id="a summary"),
         pytest.param("<ul><li>a<ul><li>b</ul><li>c</ul>", "- a\n  - b\n- c", id="lists that nest"),
         pytest.param("<ol><li>a<li>b</ol>", "1. a\n2. b", id="numbered lists"),
         pytest.param(
