@@ -248,7 +248,7 @@ def _add_up(blocks: Blocks, left_out: frozenset[str]) -> None:
     blocks.headed, blocks.titles, blocks.paragraphs, blocks.mains = headed, titles, paragraphs, mains
     blocks.left = []
     _count_lines(blocks)
-    within = _within_content(tags, parents)
+    within = _within_content(blocks)
     for at in range(count - 1, 0, -1):
         if size := sizes[at]:  # most blocks have no links
             tag, above = tags[at], parents[at]
@@ -308,13 +308,19 @@ def _is_outvoted(blocks: Blocks, at: int, *, is_within: bool) -> bool:
     return is_title or blocks.mains[at] > 0 or blocks.paragraphs[at] >= _PARAGRAPHS
 
 
-def _within_content(tags: list[str], parents: list[int]) -> list[bool]:
+def _within_content(blocks: Blocks) -> list[bool]:
     """Whether each block stands in main or an article."""
-    within = [False] * len(tags)
-    if "header" in tags:
-        for at, tag in enumerate(tags):
-            within[at] = within[parents[at]] or tag in ("main", "article")
+    within = [False] * len(blocks.tags)
+    if "header" in blocks.tags:
+        for at, tag in enumerate(blocks.tags):
+            is_content = tag in ("main", "article") or is_named_main(tag, blocks.names[at])
+            within[at] = within[blocks.parents[at]] or is_content
     return within
+
+
+def is_named_main(tag: str, names: str) -> bool:
+    """Whether a class, an id or a role says that a block is the page's main one."""
+    return "main" in names and tag in ("div", "section", "article") and not {"main", "#main"}.isdisjoint(names.split())
 
 
 def _above_both(parents: list[int], one: int, other: int) -> int:

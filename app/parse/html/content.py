@@ -11,7 +11,7 @@ Detection using Shallow Text Features (2010).
 import re
 from functools import lru_cache
 
-from app.parse.html.blocks import CELLS, ENOUGH_CHARS, HEADINGS, Blocks
+from app.parse.html.blocks import CELLS, ENOUGH_CHARS, HEADINGS, Blocks, is_named_main
 
 # Words of class names, ids and roles. Anything but a letter parts them: "related-posts", "post_related", "js-share".
 # The first kind says what a block is; the second, used for parts of an article too, yields to sentences.
@@ -110,7 +110,7 @@ def _scope(blocks: Blocks, outside: list[bool]) -> int:
     top, end = 0, len(tags)
     mains = [n for n, tag in enumerate(tags) if tag == "main" and outside[n]] if "main" in tags else []
     if not mains and "main" in " ".join(names):
-        mains = [n for n, tag in enumerate(tags) if "main" in names[n] and outside[n] and _is_main(tag, names[n])]
+        mains = [n for n, tag in enumerate(tags) if outside[n] and is_named_main(tag, names[n])]
     if len(mains) == 1 and sizes[mains[0]] * _FAIR_SHARE >= sizes[0]:
         top, end = mains[0], _end(blocks, mains[0])
     articles = [n for n in range(top, end) if tags[n] == "article" and outside[n]] if "article" in tags else []
@@ -310,7 +310,3 @@ def _heard(names: str) -> int:
 @lru_cache(maxsize=4096)
 def _is_body(names: str) -> bool:
     return _BODY.search(names.lower()) is not None
-
-
-def _is_main(tag: str, names: str) -> bool:
-    return tag in ("div", "section", "article") and not {"main", "#main"}.isdisjoint(names.split())

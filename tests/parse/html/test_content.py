@@ -235,6 +235,9 @@ def test_a_kept_row_keeps_its_columns(rows: str, lines: str) -> None:
             f"<article><header><h1>T</h1><p class=x>by</p></header>{ARTICLE}</article>", f"T\n{BODY}", id="a title"
         ),
         pytest.param(f"<header><h1>T</h1></header>{ARTICLE}", BODY, id="the site's title"),
+        pytest.param(
+            f"<section id=main><header><h1>T</h1></header>{ARTICLE}</section>", f"T\n{BODY}", id="a title in #main"
+        ),
         pytest.param(f"<div id=app></div><noscript>{MENU}<div>{ARTICLE}</div></noscript>", BODY, id="noscript"),
         pytest.param(f"{ARTICLE}<noscript>{ARTICLE}</noscript>", BODY, id="noscript beside the page"),
         pytest.param("<noscript>Please enable JavaScript</noscript>", "", id="a request"),
