@@ -13,7 +13,7 @@ import re
 from functools import lru_cache
 
 import chardetng_py
-from w3lib.encoding import html_body_declared_encoding, resolve_encoding, to_unicode
+from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encoding, to_unicode
 
 from app.policy import media_type
 
@@ -24,8 +24,6 @@ ENCODINGS = frozenset(
     cp874 cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 gb18030 big5hkscs
     euc_jp iso2022_jp cp932 cp949""".split()  # noqa: SIM905  # a list literal takes a line per word
 )
-# There is no UTF-32 on the web: its mark is that of UTF-16, and a NUL.
-_BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 # Labels of the standard that neither w3lib nor Python knows, by their encoding.
 _LABELS = {
     "utf-8": "unicode-1-1-utf-8 unicode11utf8 unicode20utf8 x-unicode20utf8",
@@ -99,9 +97,11 @@ def to_utf8(body: bytes, content_type: str | None) -> tuple[bytes, str]:
 
 def _told(body: bytes, content_type: str | None) -> tuple[str, bytes]:
     """The encoding, and the body without a byte order mark."""
-    for bom, encoding in _BOMS.items():
-        if body.startswith(bom):
-            return encoding, body[len(bom) :]
+    encoding, bom = read_bom(body)
+    if encoding == "utf-32-le":  # no encoding of the web: its mark is that of UTF-16, and NULs
+        encoding, bom = "utf-16-le", codecs.BOM_UTF16_LE
+    if encoding in ENCODINGS and bom is not None:
+        return encoding, body[len(bom) :]
     return _from_header(content_type) or _from_document(body) or detect(body), body
 
 
