@@ -74,12 +74,14 @@ CANNOT = {
 
 # What a reader has done who comes to a page: crawled this site as `docs`, and typed these lines.
 CRAWLED = {
+    "docs/changes.md": "example.org",
     "docs/commands.md": "example.org",
     "docs/export.md": "example.org",
     "docs/focus.md": "example.org",
     "docs/logs.md": "example.org",
     "docs/operating.md": "big.example",
     "docs/politeness.md": "example.org",
+    "docs/rights.md": "example.org",
 }
 KEPT_FRESH = ["tiptoe crawl edit docs --keep-fresh", "tiptoe crawl start docs"]
 BEFORE = {
@@ -103,6 +105,7 @@ LANGUAGES = {
     "toml": "read as the profile or the credentials file that it shows",
     "mermaid": "a drawing",
     "yaml": "a part of a configuration: tests/metrics compares it with the whole one, which it runs",
+    "json": "what a program gets",
     "": "what a command printed",
 }
 
@@ -148,7 +151,7 @@ def test_what_a_page_says_to_type(
 
 def run(terminal: Shell, line: str, *, code: int = 0) -> None:
     for command, ready in RUNS_UNTIL_ENDED.items():
-        if line.startswith(command):
+        if f"{line} ".startswith(f"{command} "):
             terminal.start(line, ready)
             return
     if line.startswith(COMES_LATER):
