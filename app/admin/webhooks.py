@@ -158,6 +158,8 @@ def _checked(settings: Settings, text: str) -> str:
     if "@" in urlsplit(text).netloc:
         raise InputError("webhook URL", "holds a user or password; the signature says that a message is from here")
     url = make_canon(settings).canonicalise(text)
+    if url is Refusal.PORT:
+        raise InputError(what, "names a port that no browser requests; give it another one")
     if isinstance(url, Refusal):
         raise InputError(what, "is not a URL of http or https; write it in full, e.g. https://example.org/hook")
     host, port = url.origin.host.strip("[]"), url.origin.port

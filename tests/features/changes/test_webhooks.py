@@ -256,6 +256,7 @@ def test_one_whose_cursor_is_of_another_database_says_what_to_do(crawled: Worker
         ("http://2130706433/hook", "may not be contacted"),
         ("ftp://example.org/", "is not a URL of http or https"),
         ("example.org", "is not a URL of http or https"),
+        ("https://example.org:25/", "names a port that no browser requests"),
         ("http://me:secret@127.0.0.1/", "holds a user or password"),
         ("http://no-such-name.invalid/", "cannot be looked up"),
         ("http://example.org/" + "a" * 3_000, "is longer than"),
