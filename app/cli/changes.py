@@ -17,6 +17,19 @@ if TYPE_CHECKING:
 
 SHOWN = 100  # of each kind
 
+Kinds = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kind",
+        metavar="KIND",
+        help="Of this kind: new, changed, gone, withdrawn or returned (may be repeated).",
+        show_default="all",
+    ),
+]
+Pattern = Annotated[
+    str | None, typer.Option("--url", metavar="PATTERN", help="Of URLs that contain this, or match it with *.")
+]
+
 
 def wished(
     since: Annotated[
@@ -30,18 +43,8 @@ def wished(
     begin: Annotated[
         str | None, typer.Option("--from", metavar="start", help="start: from the first change that is kept.")
     ] = None,
-    kinds: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--kind",
-            metavar="KIND",
-            help="Of this kind: new, changed, gone, withdrawn or returned (may be repeated).",
-            show_default="all",
-        ),
-    ] = None,
-    pattern: Annotated[
-        str | None, typer.Option("--url", metavar="PATTERN", help="Of URLs that contain this, or match it with *.")
-    ] = None,
+    kinds: Kinds = None,
+    pattern: Pattern = None,
     words: Annotated[
         str | None, typer.Option("--words", help="Of pages that have all these words, in title or text.")
     ] = None,

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from app.cli.changes import Kinds, Pattern
 from app.cli.database import open_database
 from app.cli.ordered import ordered
 from app.cli.out import AsJson, answer, done, rows_table, say, show_json, shown
@@ -20,18 +21,8 @@ Begin = Annotated[
 def add(
     crawl: Annotated[str, typer.Argument(metavar="CRAWL", help="Name of the crawl.")],
     url: Annotated[str, typer.Argument(metavar="URL", help="Where messages are sent to.")],
-    kinds: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--kind",
-            metavar="KIND",
-            help="Of this kind: new, changed, gone, withdrawn or returned (may be repeated).",
-            show_default="all",
-        ),
-    ] = None,
-    pattern: Annotated[
-        str | None, typer.Option("--url", metavar="PATTERN", help="Of URLs that contain this, or match it with *.")
-    ] = None,
+    kinds: Kinds = None,
+    pattern: Pattern = None,
     begin: Begin = None,
     as_json: AsJson = False,
 ) -> None:

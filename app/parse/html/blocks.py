@@ -303,7 +303,7 @@ def _count_lines(blocks: Blocks) -> None:
 def _is_outvoted(blocks: Blocks, at: int, *, is_within: bool) -> bool:
     """Whether a landmark holds content.   is_within: it stands in main or an article"""
     is_title = blocks.tags[at] == "header" and is_within
-    if blocks.tags[at] == "aside" and blocks.prose[at] and _NOTES.search(blocks.names[at]):
+    if blocks.tags[at] == "aside" and blocks.prose[at] and _NOTES.search(blocks.names[at].lower()):
         return True
     return is_title or blocks.mains[at] > 0 or blocks.paragraphs[at] >= _PARAGRAPHS
 

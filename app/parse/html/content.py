@@ -268,16 +268,14 @@ def _is_named_around(blocks: Blocks, n: int, *, is_most: bool) -> bool:
     """Whether the names of a block say that it stands around the content, and nothing in it outvotes them."""
     _, by_class, by_id, anchor = _said(blocks.names[n])
     is_heading = blocks.tags[n] in HEADINGS
-    if by_class < _SURE and blocks.sizes[n] < _CELL_CHARS and blocks.parents[n] in blocks.grids:
-        return False
     said = by_class if by_class == _SURE or not is_heading else _NONE  # a heading may be a header
     if by_id > by_class and not is_heading and not _is_slug(blocks, n, anchor):
         said = by_id
-    if said == _SURE and blocks.prose[n] and _is_aside(blocks, n):
+    if said == _SURE:
+        return not (blocks.prose[n] and _is_aside(blocks, n))
+    if said == _NONE or is_most or blocks.prose[n] >= _PART_PROSE or blocks.titles[n]:
         return False
-    return said == _SURE or (
-        said == _PERHAPS and not is_most and blocks.prose[n] < _PART_PROSE and not blocks.titles[n]
-    )
+    return blocks.sizes[n] >= _CELL_CHARS or blocks.parents[n] not in blocks.grids
 
 
 def _is_aside(blocks: Blocks, n: int) -> bool:

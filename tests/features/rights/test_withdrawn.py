@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 
 from app.admin import crawls
 from app.crawl.state.worker import Worker
+from app.features.near.find import find_near
 from app.features.search.janitor import index_pages
 from tests.cli.conftest import Tiptoe, tiptoe
 from tests.crawl.archiving import Archiving
@@ -221,11 +222,15 @@ def test_a_file_of_the_site_withdraws_its_pages_at_once(
     crawler: Worker, site: Site, robots: str | Answer, left: set[str]
 ) -> None:
     site.robots = "User-agent: *\nAllow: /\n"
+    site.pages["/a"] = html(text=" ".join(f"word{number}" for number in range(99)))  # enough for a fingerprint
     site.pages["/l.xml"] = Answer(
         body=licence('<prohibits type="usage">ai-train</prohibits>', url="/a"),
         headers={"Content-Type": "application/rsl+xml"},
     )
     crawl(crawler, site, honour_opt_outs=True)
+    sql(crawler.engine, "DELETE FROM changes")
+    find_near(crawler.engine)
+    assert one(crawler.engine, "SELECT count(*) FROM fingerprints") > 0
     site.robots = robots.format(licence=site.url("/l.xml")) if isinstance(robots, str) else robots
     sql(crawler.engine, "UPDATE robots SET expires_at = now()")
     sql(crawler.engine, "UPDATE urls SET state = 'queued', due_at = NULL WHERE url = :url", url=site.url("/b"))
@@ -239,6 +244,13 @@ def test_a_file_of_the_site_withdraws_its_pages_at_once(
     assert one(crawler.engine, "SELECT count(*) FROM withdrawals") == len(gone)
     causes = sql(crawler.engine, "SELECT cause FROM urls WHERE cause IS NOT NULL")
     assert len(causes) >= len(gone)
+    told = sql(crawler.engine, "SELECT url FROM changes WHERE kind = 'withdrawn'")
+    assert {row["url"].removeprefix(site.url("/")[:-1]) for row in told} == gone, "in the feed of changes"
+    find_near(crawler.engine)
+    prints = (
+        "SELECT count(*) FROM fingerprints AS f LEFT JOIN pages AS p USING (host_id, crawl_id, key) WHERE p.key IS NULL"
+    )
+    assert one(crawler.engine, prints) == 0, "nothing to compare with is left of them"
 
 
 def test_what_a_file_withdrew_returns_when_the_file_does_not_say_so_any_more(crawler: Worker, site: Site) -> None:

@@ -161,7 +161,8 @@ def test_a_heading_with_sentences_under_it_outvotes_names(name: str, heading: st
             id="code whose names are links",
         ),
         pytest.param(
-            f"<div><section><a href=s>src</a><h4>fn <a href=a>by</a>(<a href=b>Self</a>)</h4></section><p>{ONE}</div>",
+            "<div><section><a href=s>src</a><br><a href=t>all</a><h4>a <a href=a>by</a>(<a href=b>Self</a>)</h4>"
+            f"</section><p>{ONE}</div>",
             True,
             id="what wraps a heading of sentences",
         ),
