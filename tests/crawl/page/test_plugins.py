@@ -201,7 +201,7 @@ PROBLEMS = [
     ("raise RuntimeError('no')", "raised RuntimeError as it was loaded: no"),
     ("x = 1", "answers no hook"),
     (
-        "from app.plugins import answers\n@answers\ndef settled(batches, settling): pass",
+        "from tiptoe.plugins import answers\n@answers\ndef settled(batches, settling): pass",
         "answers settled, which is for Tiptoe's own features",
     ),
     ("from tiptoe.plugins import answers\n@answers\ndef readers(): return [1]", "readers must return"),
