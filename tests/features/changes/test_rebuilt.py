@@ -1,6 +1,6 @@
 """A reader of the events has what `pages` has, while several writers and beat are killed with -9, and begin anew.
 
-TIPTOE_TEST_MOMENTS and TIPTOE_TEST_KILLS make it longer: 200 and 200 take some minutes.
+FAULTS=long makes it longer: 200 moments and 200 kills take some minutes.
 """
 
 import itertools
@@ -29,8 +29,7 @@ from tests.features.changes import writer
 from tests.features.changes.rebuilt import Pages, apply, final, stored
 from tests.store.rows import sql
 
-MOMENTS = int(os.environ.get("TIPTOE_TEST_MOMENTS", "20"))
-KILLS = int(os.environ.get("TIPTOE_TEST_KILLS", "10"))
+MOMENTS, KILLS = (200, 200) if os.environ.get("FAULTS") == "long" else (20, 10)
 _forks = multiprocessing.get_context("forkserver")
 _forks.set_forkserver_preload([writer.__name__])
 WRITERS, SITES, PAGES = 3, 5, 8
