@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.admin.report import Report
-    from app.model import CrawlSpec
     from app.store.crawls import Crawl, Totals
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the crawl; `tiptoe crawl list` has them all.")]
@@ -142,16 +141,9 @@ def list_(as_json: AsJson = False) -> None:
     with open_database() as (_, engine):
         found = report.listed(engine)
     if as_json:
-        show_json([plain(totals) | _asked(spec) for totals, spec in found])
+        show_json([plain(totals) | spec.columns() for totals, spec in found])
     else:
         show_totals([totals for totals, _ in found])
-
-
-def _asked(spec: "CrawlSpec") -> dict[str, object]:
-    """All that a crawl is asked to be, its budgets among the rest."""
-    asked: dict[str, object] = plain(spec)
-    del asked["budgets"]
-    return {**asked, **plain(spec.budgets)}
 
 
 def report(name: Name, as_json: AsJson = False) -> None:
@@ -263,37 +255,13 @@ def _floor(crawl: "Crawl") -> str | None:
     return f"only links that score above {crawl.admits_above:.3g} are admitted"
 
 
-def _profile_name(wish: str) -> str:
-    """The name of a crawl's profile; its own text is not shown."""
-    from app.policy.focus.shipped import NAMES, profile_of
-
-    return wish if wish in NAMES else f"{profile_of(wish).name} (its own)"
-
-
 def _crawl_facts(crawl: "Crawl") -> list[tuple[str, object]]:
-    from app.policy.moment import interval_text
+    from app.admin import options
 
     return [
-        ("scope", crawl.scope),
+        *options.facts(crawl),
         ("taken in by redirects of seeds", crawl.scope_redirects),
-        ("include", crawl.include),
-        ("exclude", crawl.exclude),
-        ("max pages", crawl.max_pages),
-        ("max bytes", crawl.max_bytes),
-        ("max depth", crawl.max_depth),
-        ("max seconds", crawl.max_seconds),
-        ("keeps fresh", crawl.keep_fresh),
-        ("a round every", interval_text(crawl.every_s) if crawl.every_s else None),
         ("next round", crawl.round_at),
-        ("sitemaps", crawl.sitemaps),
-        ("honours opt-outs", crawl.honour_opt_outs),
-        ("profile", _profile_name(crawl.profile)),
-        ("handlers", crawl.handlers or None),
-        ("indexed for search", crawl.search),
-        ("archives", crawl.archive),
-        ("keeps links", crawl.keep_links),
-        ("finds near duplicates", crawl.near_duplicates),
-        ("renders", crawl.render),
         ("at its cap", _floor(crawl)),
         ("created", crawl.created_at),
         ("active since", crawl.active_since),
