@@ -29,7 +29,7 @@ def read(option: Option, given: Any, *, called: str) -> Any:
 
 
 def facts(crawl: Crawl) -> list[tuple[str, object]]:
-    """What a crawl is asked to be: (name of the option, its value), without those that say nothing."""
+    """List the options of a crawl: (its name, its value), without those that say nothing."""
     found: list[tuple[str, object]] = []
     for column, option in OPTIONS.items():
         value = getattr(crawl, column)

@@ -58,7 +58,7 @@ class Option:
 
     @property
     def sentence(self) -> str:
-        """What it changes, and its choices, such as `Sitemaps to read: all (…), declared (…), none`."""
+        """The words of its help, with its choices: such as `Sitemaps to read: all (…), declared (…), none`."""
         said = [f"{value} ({means})" if means else value for value, means in self.choices.items()]
         last = self.other or (said.pop() if said else "")
         listed = f"{', '.join(said)}{',' if self.other else ''} or {last}" if said else last
