@@ -109,11 +109,11 @@ _BOUND = re.compile(r"(?<![:\w]):(\w+)(?!:)")  # :name, as SQLAlchemy's text() h
 _BARE = re.compile(r"^(?:\s*--.*\n)+|^\s+", re.MULTILINE)  # comments, and indentation
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _CASTS = {"flag": "boolean", "list": "text[]", "whole": "bigint", "choice": "text", "profile": "text"}
-_VALUES = {name: f"CAST(:{name} AS {_CASTS.get(option.kind, 'double precision')})" for name, option in OPTIONS.items()}
+_OPTIONS = {name: f"CAST(:{name} AS {_CASTS.get(option.kind, 'double precision')})" for name, option in OPTIONS.items()}
 _LISTS = {  # what queries write for a crawl's options, whatever they are
-    "{options}": ", ".join(_VALUES),
-    "{:options}": ", ".join(_VALUES.values()),
-    "{options = :options}": ", ".join(f"{name} = {value}" for name, value in _VALUES.items()),
+    "{options}": ", ".join(_OPTIONS),
+    "{:options}": ", ".join(_OPTIONS.values()),
+    "{options = :options}": ", ".join(f"{name} = {value}" for name, value in _OPTIONS.items()),
 }
 _T = TypeVar("_T")
 
