@@ -15,7 +15,7 @@ from app.cli import make_app
 from app.model import Cause, CrawlEnding, Outcome, Refusal, RestReason, VisitEnding
 from app.policy import lifecycle, lifecycle_visit
 from app.store import db, views
-from tests import settings_table
+from tests import catalogue_tables, settings_table
 from tests.acceptance.pages import PAGES, blocks
 
 ROOT = Path(__file__).parents[1]
@@ -28,6 +28,12 @@ def test_every_setting_is_documented_as_it_is() -> None:
     page = (DOCS / "settings.md").read_text()
     for tables in (settings_table.table(), settings_table.constants()):
         assert tables in page, "run `python -m tests.settings_table` and paste its tables"
+
+
+def test_the_tables_of_the_catalogues_are_as_they_are() -> None:
+    page = catalogue_tables.PAGE.read_text()
+    assert catalogue_tables.renewed(page) == page, "run `python -m tests.catalogue_tables`"
+    assert catalogue_tables.options() in page
 
 
 def test_every_command_has_its_row() -> None:

@@ -3,11 +3,12 @@
 import atexit
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 from weakref import WeakSet
 
+from app.model.crawl import OPTIONS, CrawlOptions
 from tiptoe import _session
 
 if TYPE_CHECKING:
@@ -24,31 +25,6 @@ LOOK_EVERY_S = 0.25
 LOOK_SHARE = 20  # of the time that a look took
 LOOK_MOST_S = 10.0  # it may have met an outage
 _running: "WeakSet[Generator[CrawledPage]]" = WeakSet()
-
-
-class CrawlOptions(TypedDict, total=False):
-    """Options of a crawl, as `tiptoe crawl` has them."""
-
-    scope: str
-    include: Sequence[str]
-    exclude: Sequence[str]
-    max_pages: int
-    max_bytes: int
-    max_depth: int
-    max_seconds: float
-    keep_fresh: bool
-    sitemaps: str
-    honour_opt_outs: bool
-    profile: str
-    search: bool
-    handlers: Sequence[str]
-    archive: bool
-    keep_links: bool
-    near_duplicates: bool
-    render: str
-
-
-_LIMITS = ("max_pages", "max_bytes", "max_depth", "max_seconds")
 
 
 def crawl(
@@ -135,9 +111,7 @@ class Crawling:
         wish = self.wish
         if not self.seeds:
             known = find(engine, self.name).spec
-            budgets = {**asdict(known.budgets), **wish.budgets}
-            keep_fresh = known.keep_fresh if wish.keep_fresh is None else wish.keep_fresh
-            wish = replace(wish, budgets=budgets, keep_fresh=keep_fresh)
+            wish = wish.over({column: known.value(column) for column, option in OPTIONS.items() if option.lapses})
         sweep.end_leases_of_the_dead(engine)
         sweep.sweep(engine)
         asked = f"seeds={' '.join(seed.text for seed in self.seeds)}" if self.seeds else None
@@ -166,18 +140,17 @@ def _arriving(feed: "PageFeed", running: "BackgroundCrawl") -> "Generator[Crawle
 
 
 def _wish(options: CrawlOptions) -> "CrawlChange":
-    from app.admin.profiles import wish_of
+    from app.admin.options import read
     from app.model import CrawlChange
 
-    given: dict[str, Any] = dict(options)
-    if given.get("profile") is not None:
-        given["profile"] = wish_of(given["profile"])
-    budgets = {limit: given.pop(limit) for limit in _LIMITS if given.get(limit) is not None}
-    for patterns in ("include", "exclude", "handlers"):
-        if given.get(patterns) is not None:
-            _session.check_series(patterns, given[patterns])
-            given[patterns] = tuple(given[patterns])
-    return CrawlChange(**given, budgets=budgets)
+    given: dict[str, Any] = {}
+    for option in OPTIONS.values():
+        value: Any = options.get(option.name)
+        if value is not None:
+            if option.kind == "list":
+                _session.check_series(option.name, value)
+            given[option.column] = read(option, value, called=option.name)
+    return CrawlChange(**given)
 
 
 def _read(settings: "Settings", seeds: Sequence[str], wish: "CrawlChange") -> "list[Url]":

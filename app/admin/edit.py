@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -15,6 +14,7 @@ from app.config import Settings
 from app.crawl.state.canon import make_canon
 from app.errors import InputError
 from app.model import CrawlChange, CrawlSpec, Url
+from app.model.crawl import OPTIONS, Option
 from app.policy import crawl_spec, scope
 from app.policy.focus.profile import Profile
 from app.policy.focus.shipped import profile_of
@@ -44,7 +44,7 @@ def edit(engine: Engine, settings: Settings, name: str, change: CrawlChange) -> 
             _redraw(tx, settings, crawl, ScopeKind(spec.scope))
         crawls.change(tx, crawl_id=crawl_id, spec=spec)
     recount(engine, crawl_id)
-    if change.profile is not None:
+    if "profile" in change.given:
         _reopen_traps(engine, settings, crawl_id, profile_of(spec.profile))
     with db.transaction(engine) as tx:
         waiting = urls.hosts_queued(tx, crawl_id) if crawl.state == "active" else []
@@ -88,27 +88,26 @@ def open_crawl(engine: Engine, settings: Settings, name: str, wish: CrawlChange)
     if known is None:
         return create(engine, name, wish.of(CrawlSpec()))
     _check_reach(known, wish)
-    rest = replace(wish, scope=None, include=None, exclude=None)
+    rest = wish.without_fixed()
     return known if rest.is_empty else edit(engine, settings, name, rest)
 
 
 def _check_reach(crawl: Crawl, wish: CrawlChange) -> None:
     """Raises InputError for a scope or patterns other than the crawl's. Those that are not given are not checked."""
     crawl_spec.check(wish.of(crawl.spec))
-    _check_same(crawl, "scope", [wish.scope] if wish.scope else [], [crawl.scope])
-    _check_same(crawl, "include", wish.include or (), crawl.include)
-    _check_same(crawl, "exclude", wish.exclude or (), crawl.exclude)
+    for option in OPTIONS.values():
+        given, has = wish.given.get(option.column), getattr(crawl, option.column)
+        if option.is_fixed and given and given != has:
+            _refuse_other(crawl, option, *([given], [has]) if isinstance(given, str) else (given, has))
 
 
-def _check_same(crawl: Crawl, what: str, given: Sequence[str], kept: Sequence[str]) -> None:
-    if given and list(given) != list(kept):
-        has = " ".join(kept) or "none"
-        options = " ".join(f"--{what} {shlex.quote(each)}" for each in given)
-        raise InputError(
-            f"{what} {' '.join(given)}",
-            f"crawl {crawl.name} already has the {what} {has}; leave it out, or run: "
-            f"tiptoe crawl edit {crawl.name} {options}",
-        )
+def _refuse_other(crawl: Crawl, option: Option, given: Sequence[str], has: Sequence[str]) -> None:
+    options = " ".join(f"--{option.flag} {shlex.quote(each)}" for each in given)
+    raise InputError(
+        f"{option.name} {' '.join(given)}",
+        f"crawl {crawl.name} already has the {option.name} {' '.join(has) or 'none'}; leave it out, or run: "
+        f"tiptoe crawl edit {crawl.name} {options}",
+    )
 
 
 def _redraw(tx: Connection, settings: Settings, crawl: Crawl, kind: ScopeKind) -> None:

@@ -1,7 +1,7 @@
 """Prepares the crawl that `tiptoe crawl` runs: creates it, or resumes it where it stopped."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from sqlalchemy import Engine
@@ -12,7 +12,8 @@ from app.admin.edit import open_crawl
 from app.admin.seeds import add_urls
 from app.browser.values import Chromium
 from app.config import Settings
-from app.model import Budgets, CrawlChange, CrawlEnding, CrawlSpec, Url
+from app.model import CrawlChange, CrawlEnding, CrawlSpec, Url
+from app.model.crawl import OPTIONS
 from app.store import crawls, db, renders, urls
 from app.store.crawls import Crawl
 
@@ -46,8 +47,7 @@ def prepare(
     with db.transaction(engine) as tx:
         before = crawls.by_name(tx, name)
     lifted = {} if before is None else _lifted(before.spec, wish)
-    limits = {**asdict(Budgets()), **wish.budgets}
-    wish = replace(wish, budgets=limits, keep_fresh=bool(wish.keep_fresh))
+    wish = wish.over({option.column: option.default for option in OPTIONS.values() if option.lapses})
     crawl = open_crawl(engine, settings, name, wish)
     add_urls(engine, settings, crawl, seeds)
     if before is None:
@@ -62,9 +62,10 @@ def prepare(
 
 def _lifted(before: CrawlSpec, wish: CrawlChange) -> dict[str, float]:
     """The budgets and freshness that a crawl had, and loses as the wish does not name them."""
-    had = {**asdict(before.budgets), "keep_fresh": before.keep_fresh or None}
-    named = {*wish.budgets, *(() if wish.keep_fresh is None else ("keep_fresh",))}
-    return {name: value for name, value in had.items() if value is not None and name not in named}
+    had = {option.column: before.value(option.column) for option in OPTIONS.values() if option.lapses}
+    return {
+        column: value for column, value in had.items() if value != OPTIONS[column].default and column not in wish.given
+    }
 
 
 def _resume(engine: Engine, settings: Settings, before: Crawl) -> Beginning:

@@ -102,7 +102,7 @@ def _groups() -> dict[str, typer.Typer]:
 
 def _crawl_app() -> typer.Typer:
     """`tiptoe crawl URL…`, and the verbs for crawls that exist."""
-    from app.cli import crawl_command, crawls, worth
+    from app.cli import crawl_command, crawls, orders, worth
     from app.cli.groups import RUN, CrawlGroup
 
     group = typer.Typer(
@@ -116,13 +116,8 @@ def _crawl_app() -> typer.Typer:
     group.command("top")(worth.top)
     group.command("freshness")(worth.freshness)
     group.command("duplicates")(worth.duplicates)
-    group.command("pause")(crawls.pause)
-    group.command("resume")(crawls.resume)
-    group.command("finish")(crawls.finish)
-    group.command("start")(crawls.start)
     group.command("edit")(crawls.edit)
-    group.command("retry-failed")(crawls.retry_failed)
-    group.command("delete")(crawls.delete)
+    orders.add_to(group, "crawl")
     return group
 
 

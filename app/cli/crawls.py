@@ -1,20 +1,19 @@
-"""`tiptoe crawl VERB NAME`: start, pause, resume, finish, edit, delete, retry-failed, report, list.
+"""`tiptoe crawl VERB NAME`: edit, report, list.
 
-`tiptoe crawl URL…` is in `crawl_command`.
+`tiptoe crawl URL…` is in `crawl_command`; orders such as pause are in `orders`.
 """
 
-import sys
-from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.cli import orders
 from app.cli.crawl_options import edited
 from app.cli.database import open_database
 from app.cli.gather import gather
 from app.cli.options import retyped
 from app.cli.ordered import ordered
-from app.cli.out import AsJson, answer, done, facts, heading, plain, rows_table, show_json, shown, table
+from app.cli.out import AsJson, answer, facts, heading, plain, rows_table, show_json, table
 from app.model import CrawlChange
 from app.words import counted
 
@@ -22,10 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.admin.report import Report
-    from app.model import CrawlSpec
     from app.store.crawls import Crawl, Totals
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the crawl; `tiptoe crawl list` has them all.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help=orders.SUBJECTS["crawl"][1])]
 LIKENESS = {
     "body": "same body",
     "text": "same text",
@@ -34,55 +32,6 @@ LIKENESS = {
 }
 MOST_SHELL_HOSTS = 20
 _TOTALS = ("name", "state", "ended_because", "round", "pages", "fetches", "failed", "bytes", "suppressed", "hosts")
-
-
-def start(
-    name: Name,
-    again: Annotated[
-        bool,
-        typer.Option(
-            "--again", help="Start another round: everything that it has fetched is due now, with validators."
-        ),
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Make a paused or finished crawl active; its clock restarts. Workers (`tiptoe up`) do the rest."""
-    from app.admin import crawls
-
-    with (
-        open_database() as (settings, engine),
-        ordered(engine, "crawl.start", name, "again=on" if again else None) as order,
-    ):
-        crawl = crawls.start_round(engine, name, settings) if again else crawls.start(engine, name)
-        order.outcome = f"active, round {crawl.round}"
-    _done(crawl.name, order.outcome, as_json, state=crawl.state, round=crawl.round)
-
-
-def pause(name: Name, as_json: AsJson = False) -> None:
-    """Fetch nothing more of this crawl until it is resumed. Other crawls continue."""
-    from app.admin import crawls
-
-    with open_database() as (_, engine), ordered(engine, "crawl.pause", name) as order:
-        order.outcome = "paused" if crawls.pause(engine, name) else "paused already"
-    _done(name, f"{order.outcome}; to resume: tiptoe crawl resume {quote(name)}", as_json, state="paused")
-
-
-def resume(name: Name, as_json: AsJson = False) -> None:
-    """Resume a paused crawl where it stopped."""
-    from app.admin import crawls
-
-    with open_database() as (_, engine), ordered(engine, "crawl.resume", name) as order:
-        order.outcome = "active" if crawls.resume(engine, name) else "active already"
-    _done(name, order.outcome, as_json, state="active")
-
-
-def finish(name: Name, as_json: AsJson = False) -> None:
-    """End a crawl now. Nothing is deleted: pages, frontier and log stay, and `start` resumes it."""
-    from app.admin import crawls
-
-    with open_database() as (_, engine), ordered(engine, "crawl.finish", name) as order:
-        order.outcome = "finished" if crawls.finish(engine, name) else "finished already"
-    _done(name, order.outcome, as_json, state="finished")
 
 
 @gather(change=edited)
@@ -100,41 +49,6 @@ def edit(name: Name, change: CrawlChange, as_json: AsJson = False) -> None:
     facts(_crawl_facts(crawl))
 
 
-def delete(
-    name: Name,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Delete a crawl for good: its URLs, pages, refused links and counts.
-
-    Hosts stay, and the log of requests for the audit.
-    """
-    from app.admin import deletion, report
-    from app.errors import InputError
-
-    with open_database() as (settings, engine):
-        pages = report.of(engine, name).pages
-        if not yes:
-            what = f"{counted(pages, 'page')} of this round and all its URLs will be deleted for good"
-            if not (sys.stdin.isatty() and sys.stdout.isatty()):
-                raise InputError(f"crawl {name}", f"{what}; add --yes")
-            typer.confirm(f"{shown(name)}: {what}. Continue?", abort=True)
-        with ordered(engine, "crawl.delete", name) as order:
-            deletion.delete(engine, settings, name)
-            order.outcome = "deleted"
-    _done(name, "deleted", as_json, deleted=True)
-
-
-def retry_failed(name: Name, as_json: AsJson = False) -> None:
-    """Queue again the URLs that a crawl gave up, with attempts from 0. A finished crawl becomes active."""
-    from app.admin import crawls
-
-    with open_database() as (_, engine), ordered(engine, "crawl.retry_failed", name) as order:
-        n = crawls.retry_failed(engine, name)
-        order.outcome = f"{counted(n, 'URL')} queued again"
-    _done(name, order.outcome, as_json, queued=n)
-
-
 def list_(as_json: AsJson = False) -> None:
     """List all crawls: state, and counts of this round; with --json also what each is asked to be."""
     from app.admin import report
@@ -142,16 +56,9 @@ def list_(as_json: AsJson = False) -> None:
     with open_database() as (_, engine):
         found = report.listed(engine)
     if as_json:
-        show_json([plain(totals) | _asked(spec) for totals, spec in found])
+        show_json([plain(totals) | spec.columns() for totals, spec in found])
     else:
         show_totals([totals for totals, _ in found])
-
-
-def _asked(spec: "CrawlSpec") -> dict[str, object]:
-    """All that a crawl is asked to be, its budgets among the rest."""
-    asked: dict[str, object] = plain(spec)
-    del asked["budgets"]
-    return {**asked, **plain(spec.budgets)}
 
 
 def report(name: Name, as_json: AsJson = False) -> None:
@@ -164,10 +71,6 @@ def report(name: Name, as_json: AsJson = False) -> None:
     with open_database() as (settings, engine):
         found = reports.report(engine, name, settings)
     show_json(found) if as_json else _show_report(found)
-
-
-def _done(name: str, says: str, as_json: bool, **document: object) -> None:
-    done(f"{name}: {says}", as_json=as_json, crawl=name, says=says, **document)
 
 
 def show_totals(found: "Sequence[Totals]", names: "Sequence[str]" = _TOTALS) -> None:
@@ -263,37 +166,13 @@ def _floor(crawl: "Crawl") -> str | None:
     return f"only links that score above {crawl.admits_above:.3g} are admitted"
 
 
-def _profile_name(wish: str) -> str:
-    """The name of a crawl's profile; its own text is not shown."""
-    from app.policy.focus.shipped import NAMES, profile_of
-
-    return wish if wish in NAMES else f"{profile_of(wish).name} (its own)"
-
-
 def _crawl_facts(crawl: "Crawl") -> list[tuple[str, object]]:
-    from app.policy.moment import interval_text
+    from app.admin import options
 
     return [
-        ("scope", crawl.scope),
+        *options.facts(crawl),
         ("taken in by redirects of seeds", crawl.scope_redirects),
-        ("include", crawl.include),
-        ("exclude", crawl.exclude),
-        ("max pages", crawl.max_pages),
-        ("max bytes", crawl.max_bytes),
-        ("max depth", crawl.max_depth),
-        ("max seconds", crawl.max_seconds),
-        ("keeps fresh", crawl.keep_fresh),
-        ("a round every", interval_text(crawl.every_s) if crawl.every_s else None),
         ("next round", crawl.round_at),
-        ("sitemaps", crawl.sitemaps),
-        ("honours opt-outs", crawl.honour_opt_outs),
-        ("profile", _profile_name(crawl.profile)),
-        ("handlers", crawl.handlers or None),
-        ("indexed for search", crawl.search),
-        ("archives", crawl.archive),
-        ("keeps links", crawl.keep_links),
-        ("finds near duplicates", crawl.near_duplicates),
-        ("renders", crawl.render),
         ("at its cap", _floor(crawl)),
         ("created", crawl.created_at),
         ("active since", crawl.active_since),

@@ -30,7 +30,9 @@ UNBOUNDED = 10_000  # columns
 _is_hushed: ContextVar[bool] = ContextVar("--quiet", default=False)
 _BREAKS = re.compile("[\t-\r\x1c-\x1f\x85\u2028\u2029]")
 
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, for scripts.")]
+_JSON_HELP = "One JSON document on standard output, for scripts."
+AsJson = Annotated[bool, typer.Option("--json", help=_JSON_HELP)]
+JSON: Any = typer.Option(False, "--json", help=_JSON_HELP)  # of a command that is made of a signature
 
 
 def answer(text: str, *, end: str = "\n") -> None:

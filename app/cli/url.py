@@ -4,29 +4,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.cli import orders
 from app.cli.crawls import LIKENESS
 from app.cli.database import open_database
 from app.cli.options import retyped
-from app.cli.ordered import ordered
-from app.cli.out import AsJson, answer, done, facts, heading, rows_table, say, show_json, shown
+from app.cli.out import AsJson, answer, facts, heading, rows_table, show_json, shown
 from app.cli.profile import show_parts
 from app.model.reasons import words
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
-
     from app.admin.explain import Explanation, InCrawl
     from app.admin.robots_report import Ruling
-    from app.config import Settings
 
 app = typer.Typer(no_args_is_help=True, help="One URL: why it was fetched or not, and another try.")
 
-Url = Annotated[
-    str, typer.Argument(metavar="URL", help="In full, e.g. https://example.org/page; quote it for the shell.")
-]
-OneCrawl = Annotated[
-    str | None, typer.Option("--crawl", help="In this crawl only.", show_default="in all that know it")
-]
+Url = Annotated[str, typer.Argument(metavar="URL", help=orders.SUBJECTS["url"][1])]
 
 
 @app.command()
@@ -39,52 +31,7 @@ def why(url: Url, as_json: AsJson = False) -> None:
     show_json(found) if as_json else _show(found)
 
 
-@app.command()
-def retry(
-    url: Url,
-    crawl: OneCrawl = None,
-    force: Annotated[bool, typer.Option("--force", help="Fetch it even if it is taken for a trap.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Queue a URL now, whatever its state; its host's pace and robots.txt still hold."""
-    from app.admin import second_try
-
-    detail = _asked(crawl, force)
-    with (
-        open_database() as (settings, engine),
-        ordered(engine, "url.retry", _known_as(engine, settings, url), detail) as order,
-    ):
-        names = second_try.retry(engine, settings, url, crawl, force=force)
-        order.outcome = f"queued in {', '.join(names)}"
-        hindrances = second_try.hindrances(engine, names)
-    done(order.outcome, as_json=as_json, url=url, queued_in=names, hindrances=hindrances)
-    for line in hindrances:
-        say(retyped(line))
-
-
-@app.command()
-def forget(url: Url, crawl: OneCrawl = None, as_json: AsJson = False) -> None:
-    """Take a URL out of the frontier. The log keeps its requests; a link found later may bring it back."""
-    from app.admin import explain
-
-    with (
-        open_database() as (settings, engine),
-        ordered(engine, "url.forget", _known_as(engine, settings, url), _asked(crawl)) as order,
-    ):
-        names = explain.forget(engine, settings, url, crawl)
-        order.outcome = f"forgotten in {', '.join(names)}"
-    done(order.outcome, as_json=as_json, url=url, forgotten_in=names)
-
-
-def _known_as(engine: "Engine", settings: "Settings", url: str) -> str:
-    """The URL's canonical form, by which the dashboard finds its orders. Raises InputError."""
-    from app.admin.robots_report import canonical
-
-    return canonical(settings, url, engine=engine).text
-
-
-def _asked(crawl: str | None, force: bool = False) -> str:
-    return "; ".join([*([f"crawl={crawl}"] if crawl else []), *(["force=on"] if force else [])])
+orders.add_to(app, "url")
 
 
 def show_ruling(ruling: "Ruling") -> None:

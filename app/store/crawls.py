@@ -9,7 +9,8 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from app.errors import InputError
-from app.model import CrawlEnding, CrawlSpec
+from app.model import Budgets, CrawlEnding, CrawlSpec
+from app.model.crawl import OPTIONS, CrawlWishes
 from app.model.reasons import words
 from app.policy.scope import Scope, ScopeKind
 from app.store import db
@@ -22,38 +23,21 @@ SOON_S = 10.0  # pages are kept for other hosts for so long of their delays
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Crawl:
-    """A row of crawls."""
+class Crawl(CrawlWishes, Budgets):
+    """A row of crawls: its options, and the rest."""
 
     id: int
     name: str
     state: str
-    scope: str
     scope_hosts: list[str]
     scope_domains: list[str]
     scope_prefixes: list[str]
     scope_redirects: list[str]
-    include: list[str]
-    exclude: list[str]
-    max_pages: int | None
-    max_bytes: int | None
-    max_depth: int | None
-    max_seconds: float | None
-    keep_fresh: bool
     round: int
     revision: int
     pages_reserved: int
     pages_held_until: datetime | None
-    sitemaps: str
-    honour_opt_outs: bool
-    profile: str
     recrawl_price_s: float | None
-    handlers: list[str]
-    archive: bool
-    keep_links: bool
-    near_duplicates: bool
-    render: str
-    search: bool
     search_from: int | None
     ended_because: CrawlEnding | None
     ended_detail: str | None
@@ -62,7 +46,6 @@ class Crawl:
     finished_at: datetime | None
     state_since: datetime
     admits_above: float | None
-    every_s: float = 0.0
     round_at: datetime | None = None
 
     @property
@@ -300,7 +283,8 @@ def hosts_of(tx: Connection, crawl_id: int, n: int) -> list[dict[str, Any]]:
 
 
 def _crawl(row: Any) -> Crawl:
-    return Crawl(**{**row._asdict(), "ended_because": _ending(row.ended_because)})
+    lists = {column: tuple(getattr(row, column)) for column, option in OPTIONS.items() if option.kind == "list"}
+    return Crawl(**{**row._asdict(), **lists, "ended_because": _ending(row.ended_because)})
 
 
 def _ending(value: str | None) -> CrawlEnding | None:

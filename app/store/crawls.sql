@@ -1,12 +1,7 @@
 -- create: a new crawl; nothing where the name is taken
-INSERT INTO crawls (name, scope, include, exclude, max_pages, max_bytes, max_depth, max_seconds, keep_fresh,
-                    sitemaps, honour_opt_outs, handlers, profile, archive, keep_links, near_duplicates, search, render,
-                    every_s, round_at)
-VALUES (:name, :scope, CAST(:include AS text[]), CAST(:exclude AS text[]), :max_pages, :max_bytes, :max_depth,
-        :max_seconds, :keep_fresh, :sitemaps, :honour_opt_outs, CAST(:handlers AS text[]), :profile, :archive,
-            :keep_links, :near_duplicates, :search, :render,
-        CAST(:every_s AS double precision), CASE WHEN CAST(:every_s AS double precision) > 0
-            THEN clock_timestamp() + make_interval(secs => CAST(:every_s AS double precision)) END)
+INSERT INTO crawls (name, round_at, {options})
+VALUES (:name, CASE WHEN CAST(:every_s AS double precision) > 0
+            THEN clock_timestamp() + make_interval(secs => CAST(:every_s AS double precision)) END, {:options})
 ON CONFLICT (name) DO NOTHING
 RETURNING id
 
@@ -37,16 +32,11 @@ WHERE id = :crawl_id AND NOT scope_redirects @> ARRAY[CAST(:folder AS text)]
 -- Grants of running visits stay counted. Visits of a crawl that had no budget hold URLs without grants: all of the
 -- budget counts as granted until they have ended (recount_reserved).
 UPDATE crawls
-SET scope = :scope, include = CAST(:include AS text[]), exclude = CAST(:exclude AS text[]),
-    max_pages = :max_pages, max_bytes = :max_bytes, max_depth = :max_depth, max_seconds = :max_seconds,
-    keep_fresh = :keep_fresh, sitemaps = :sitemaps, honour_opt_outs = :honour_opt_outs,
-    handlers = CAST(:handlers AS text[]),
-    profile = :profile, archive = :archive, keep_links = :keep_links, near_duplicates = :near_duplicates,
-    render = :render, every_s = :every_s, revision = revision + 1,
+SET {options = :options}, revision = revision + 1,
     round_at = CASE WHEN every_s = :every_s THEN round_at
                     WHEN :every_s > 0
                     THEN greatest(clock_timestamp(), active_since + make_interval(secs => :every_s)) END,
-    search = :search, search_from = CASE WHEN search = :search THEN search_from ELSE 0 END,
+    search_from = CASE WHEN search = :search THEN search_from ELSE 0 END,
     pages_reserved = CASE WHEN CAST(:max_pages AS bigint) IS NULL THEN 0
                           WHEN max_pages IS NULL THEN CAST(:max_pages AS bigint) ELSE pages_reserved END,
     pages_held_until = CASE WHEN max_pages IS NULL

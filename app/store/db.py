@@ -22,6 +22,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.errors import Deadlock, InputError, ServiceError, TiptoeError, Unwritable
+from app.model.crawl import OPTIONS
 from app.store import border, deadline
 from app.store.border import RowsParam as RowsParam
 from app.store.border import rows_param as rows_param
@@ -107,6 +108,13 @@ _NAME = re.compile(r"^-- (\w+): .+$", re.MULTILINE)
 _BOUND = re.compile(r"(?<![:\w]):(\w+)(?!:)")  # :name, as SQLAlchemy's text() has it
 _BARE = re.compile(r"^(?:\s*--.*\n)+|^\s+", re.MULTILINE)  # comments, and indentation
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+_CASTS = {"flag": "boolean", "list": "text[]", "whole": "bigint", "choice": "text", "profile": "text"}
+_OPTIONS = {name: f"CAST(:{name} AS {_CASTS.get(option.kind, 'double precision')})" for name, option in OPTIONS.items()}
+_LISTS = {  # what queries write for a crawl's options, whatever they are
+    "{options}": ", ".join(_OPTIONS),
+    "{:options}": ", ".join(_OPTIONS.values()),
+    "{options = :options}": ", ".join(f"{name} = {value}" for name, value in _OPTIONS.items()),
+}
 _T = TypeVar("_T")
 
 
@@ -114,6 +122,8 @@ _T = TypeVar("_T")
 def queries(room: str, beside: str = __file__) -> Mapping[str, TextClause]:
     """The named queries of <room>.sql: {name: SQL}.   beside: the file that they are for; of app/store, unless said"""
     source = (Path(beside).parent / f"{room}.sql").read_text()
+    for mark, listed in _LISTS.items():
+        source = source.replace(mark, listed)
     marks = list(_NAME.finditer(source))
     ends = [mark.start() for mark in marks[1:]] + [len(source)]
     return {mark[1]: text(source[mark.end() : end].strip().rstrip(";")) for mark, end in zip(marks, ends, strict=True)}

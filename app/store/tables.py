@@ -8,6 +8,8 @@ carry no foreign keys: hosts and crawls are never deleted, and a key check per r
 drops the partitions; they are not declared here).
 """
 
+from typing import Any
+
 from sqlalchemy import (
     REAL,
     BigInteger,
@@ -32,6 +34,9 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, INET, JSON, JSONB, TIMESTAMP, TSVECTOR, UUID
+from sqlalchemy.types import TypeEngine
+
+from app.model.crawl import OPTIONS, Kind
 
 metadata = MetaData(
     naming_convention={
@@ -229,6 +234,21 @@ crawls = Table(
     CheckConstraint("(state = 'finished') = (finished_at IS NOT NULL)", name="finished_has_time"),
     comment="A crawl: scope, budgets, state. Ends by itself when no URL of it is in an open state.",
 )
+
+_TYPES: dict[Kind, TypeEngine[Any]] = {"flag": Boolean(), "list": ARRAY(Text), "whole": BigInteger()}
+_TYPES |= {"number": Double(), "interval": Double()}
+for _name, _option in OPTIONS.items():
+    if _name not in crawls.columns:  # those above have comments of their own
+        _usual = _option.default
+        _words = "'{}'" if _usual == () else f"'{_usual}'" if isinstance(_usual, str) else str(_usual).lower()
+        crawls.append_column(
+            Column(
+                _name,
+                _TYPES.get(_option.kind, Text()),
+                nullable=_usual is None,
+                server_default=None if _usual is None else text(_words),
+            )
+        )
 
 hosts = Table(
     "hosts",

@@ -4,6 +4,7 @@ import contextlib
 import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from urllib.parse import urlencode
 
 import structlog
@@ -12,18 +13,19 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from app.admin import operators
+from app.admin.act import Act, Fields, FormField
 from app.admin.board import lists
 from app.admin.operators import Order
+from app.admin.orders import CATALOGUE
 from app.errors import InputError, TiptoeError
 from app.store.operator_log import OperatorOrder
-from app.web.acts import on_crawls, on_hosts, on_urls
-from app.web.acts.act import Act, Fields
-from app.web.acts.crawl_form import AS_OF
+from app.web import crawl_forms
 from app.web.board import Board, board_of, viewer_of
+from app.web.crawl_forms import AS_OF
 from app.web.render import address, page
 
 _log = structlog.get_logger()
-ACTS = {act.key: act for act in (*on_crawls.ACTS, *on_hosts.ACTS, *on_urls.ACTS)}
+ACTS = {act.key: act for act in (*crawl_forms.ACTS, *CATALOGUE)}
 _NOT_IN = {  # state of a crawl or host → acts that make no sense there
     "active": {"crawl.resume", "crawl.start"},
     "paused": {"crawl.pause", "host.pause", "crawl.start"},
@@ -80,17 +82,17 @@ def give(request: Request) -> Response:
     fields: Fields = request.scope["form"]
     subject = fields.get("subject", "").strip()
     if act.key == "crawl.make":
-        subject = subject or on_crawls.name_of(board, fields)
+        subject = subject or crawl_forms.name_of(board, fields)
     order = Order(
         who=_who(request), face="web", act=act.key, subject=subject, detail=_detail(board, act, subject, fields)
     )
+    if act.loses is not None and fields.get("name", "").strip() != subject:
+        return _form(request, act, subject, fields, f"type {subject} to {act.verb} it", 400)
     if act.is_slow:
-        if act.key == "crawl.delete" and fields.get("name", "").strip() != subject:
-            return _form(request, act, subject, fields, f"type {subject} to delete it", 400)
         return RedirectResponse("/orders", 303, background=BackgroundTask(_later, board, act, order, fields))
     try:
         with operators.noted(board.engine, order) as note:
-            note.outcome = act.do(board, subject, fields)
+            note.outcome = act.do(board, subject, fields).outcome
     except InputError as error:
         if AS_OF in fields:
             fields = {**fields, AS_OF: act.fills(board, subject).get(AS_OF, "")}  # sent again, it is meant
@@ -153,8 +155,11 @@ def _act(request: Request) -> Act:
 def _form(
     request: Request, act: Act, subject: str, values: Fields, wrong: str | None = None, status: int = 200
 ) -> Response:
-    asks = act.asks(board_of(request), subject)
-    says = act.says.replace("{subject}", subject)
+    settings = board_of(request).settings
+    asks = [replace(each, options=each.options_of(settings)) if each.options_of else each for each in act.asks]
+    if act.loses is not None:
+        asks.append(FormField(name="name", label=f"Type the {act.leads}'s name, {subject}", is_needed=True))
+    says = act.sentence(subject)
     back = address(f"/{act.leads}", **{_SUBJECT[act.leads]: subject}) if subject else "/"
     context = {"act": act, "subject": subject, "asks": asks, "values": values, "says": says, "back": back}
     return page(request, "act.html", status=status, wrong=wrong, **context)
@@ -166,7 +171,7 @@ def _who(request: Request) -> str:
 
 def _detail(board: Board, act: Act, subject: str, fields: Fields) -> str | None:
     """The fields that were filled, for the log; and what they would have to be to undo it."""
-    given = [f"{name}={value}" for name, value in fields.items() if value and name not in {"token", "subject", AS_OF}]
+    given = act.detail({name: value for name, value in fields.items() if name not in {"subject", AS_OF}})
     with contextlib.suppress(InputError):  # a subject that is not there: the act itself says so
         given += [WAS + urlencode(act.was(board, subject, fields))] if act.was is not None else []
     return "; ".join(given) or None
@@ -176,6 +181,6 @@ def _later(board: Board, act: Act, order: Order, fields: Fields) -> None:
     """Carry out what takes long, after the answer. What went wrong is in the log of orders."""
     try:
         with operators.noted(board.engine, order) as note:
-            note.outcome = act.do(board, order.subject, fields)
+            note.outcome = act.do(board, order.subject, fields).outcome
     except TiptoeError as error:
         _log.warning("web.order_failed", act=order.act, subject=order.subject, error=str(error))

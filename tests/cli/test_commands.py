@@ -49,7 +49,7 @@ def test_every_command_is_documented_with_an_example(words: str) -> None:
 
 
 def test_the_docs_name_no_command_that_is_not_there() -> None:
-    named = {line.split("`")[1] for line in DOCS.read_text().splitlines() if line.startswith("| `")}
+    named = {line.split("`")[1] for line in DOCS.read_text().splitlines() if line.startswith("| `tiptoe ")}
     assert named == {words for words, _ in commands()}
 
 

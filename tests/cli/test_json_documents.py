@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from app.model.crawl import OPTIONS
 from tests.cli.conftest import Tiptoe
 from tests.crawl.web import Site
 
@@ -28,7 +29,7 @@ def test_a_document_has_the_keys_that_are_documented(tiptoe: Tiptoe, site: Site,
     found: Any = json.loads(ran.out.splitlines()[0] if "an object a line" in cell else ran.out)
     assert isinstance(found, list) is cell.startswith("a list of: ")
     keys = {key for each in (found if isinstance(found, list) else [found]) for key in each}
-    assert keys == set(re.findall(r"`(\w+)`", cell))
+    assert keys == set(re.findall(r"`(\w+)`", cell)) | (set(OPTIONS) if "#options" in cell else set())
 
 
 def test_a_list_of_crawls_says_what_each_is_asked_to_be(tiptoe: Tiptoe, site: Site) -> None:

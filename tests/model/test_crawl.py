@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from app.model import Budgets, CrawlChange, CrawlSpec
+from app.model.crawl import OPTIONS, CrawlOptions, Option
 
 FULL = CrawlSpec(
     scope="prefix",
@@ -21,8 +22,27 @@ FULL = CrawlSpec(
 )
 
 
-def test_a_change_can_name_every_wish() -> None:
-    assert [each.name for each in fields(CrawlChange)] == [each.name for each in fields(CrawlSpec)]
+def test_every_column_of_the_spec_is_an_option() -> None:
+    assert list(CrawlSpec().columns()) == list(OPTIONS)
+    named = {each.name for record in (CrawlSpec, Budgets) for each in fields(record)}
+    assert named - {"budgets"} == set(OPTIONS)
+
+
+def test_the_keywords_of_python_are_the_names_of_the_options() -> None:
+    assert set(CrawlOptions.__annotations__) == {option.name for option in OPTIONS.values()}
+
+
+def test_a_change_names_no_option_that_is_none() -> None:
+    with pytest.raises(TypeError, match="no option of a crawl: max_page, scop"):
+        CrawlChange(scop="any", budgets={"max_page": 1})
+
+
+@pytest.mark.parametrize("option", OPTIONS.values(), ids=lambda option: option.column)
+def test_an_option_says_what_it_changes(option: Option) -> None:
+    """A sentence that every face can end: by a full stop, or by what else it has to say."""
+    assert option.help[0].isupper()
+    assert option.help[-1].isalnum() or option.help.endswith(")")
+    assert option.kind != "choice" or option.default in option.choices
 
 
 @pytest.mark.parametrize("spec", [CrawlSpec(), FULL])

@@ -5,11 +5,12 @@ from importlib.resources import files
 from typing import Final
 
 from app.errors import InputError
+from app.model.crawl import OPTIONS
 from app.policy.focus.profile import Profile
 from app.policy.focus.profile_text import read
 
-GENERAL: Final = "general"
-NAMES: Final = (GENERAL, "docs", "news", "shop", "forum")
+NAMES: Final = tuple(OPTIONS["profile"].choices)
+GENERAL: Final = NAMES[0]
 
 
 def text_of(name: str) -> str:

@@ -5,11 +5,9 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.admin import crawls
+from app.admin import crawls, options
 from app.admin.board import lists
 from app.admin.board.tally import DAYS
-from app.policy.focus.shipped import NAMES, profile_of
-from app.policy.moment import interval_text
 from app.store import crawls as crawl_rows
 from app.store import db
 from app.store.crawls import Crawl
@@ -67,28 +65,24 @@ def refused(request: Request) -> Response:
 
 
 def _facts(crawl: Crawl) -> list[tuple[str, object]]:
-    profile = crawl.profile if crawl.profile in NAMES else f"{profile_of(crawl.profile).name} (its own)"
-    listed = {
-        "Scope": crawl.scope,
+    more = {
         "Hosts of its seeds": ", ".join(crawl.scope_hosts[:10]) + (" …" if len(crawl.scope_hosts) > 10 else ""),
         "Taken in by redirects": ", ".join(crawl.scope_redirects),
-        "Only": " ".join(crawl.include),
-        "Not": " ".join(crawl.exclude),
-        "Most pages": None if crawl.max_pages is None else f"{crawl.max_pages:,}",
-        "Most bytes": None if crawl.max_bytes is None else f"{crawl.max_bytes:,}",
-        "Max depth": crawl.max_depth,
-        "Most seconds": None if crawl.max_seconds is None else f"{crawl.max_seconds:,g}",
-        "Keeps fresh": "yes" if crawl.keep_fresh else "no",
-        "A round every": interval_text(crawl.every_s) if crawl.every_s else None,
         "Next round": crawl.round_at and when(crawl.round_at),
-        "Sitemaps": crawl.sitemaps,
-        "Renders": crawl.render,
-        "Profile": profile,
-        "Archive": "yes" if crawl.archive else "no",
-        "Search": "yes" if crawl.search else "no",
-        "Honours opt-outs": "yes" if crawl.honour_opt_outs else "no",
-        "Handlers": ", ".join(crawl.handlers),
         "Admits above": None if crawl.admits_above is None else f"a score of {crawl.admits_above:.3g}",
         "Round": crawl.round,
     }
-    return [(name, value) for name, value in listed.items() if value not in (None, "")]
+    asked = [(name.capitalize(), _in_words(value)) for name, value in options.facts(crawl)]
+    return asked + [(name, value) for name, value in more.items() if value not in (None, "")]
+
+
+def _in_words(value: object) -> object:
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case int() | float():
+            return f"{value:,}"
+        case tuple():
+            return " ".join(value)
+        case _:
+            return value
