@@ -158,7 +158,9 @@ class LicenceTerms:
             return None
         weight, why = said[0]
         value = ("no", CONDITION, "yes")[weight]
-        return Signal(source=f"RSL {self._file}: {one_line(why)}", name=purpose.value, reserved=value == "no", value=value)
+        return Signal(
+            source=f"RSL {self._file}: {one_line(why)}", name=purpose.value, reserved=value == "no", value=value
+        )
 
 
 _NO, _IF, _YES = range(3)  # the most careful first
