@@ -23,7 +23,10 @@ _ONE_VALUE = frozenset(
 )  # two of them joined are neither
 
 _NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2: token
-_STATUS = re.compile(rb"\s*(HTTP/\S*)\s+([1-9]\d\d)(?!\d)(.*)", re.IGNORECASE | re.DOTALL)
+SLOP_BYTES = 4  # before a status line, as in Chromium: line ends of the body before it, a byte order mark
+_STATUS = re.compile(rb"[\0-\xff]{0,%d}?(HTTP/\S*)\s+([1-9]\d\d)(?!\d)(.*)" % SLOP_BYTES, re.IGNORECASE | re.DOTALL)
+# Transfer codings that change the octets of a body. What is none of these changes nothing, whatever it is called.
+_APPLIED = re.compile(r"chunked|gzip|compress|deflate|\bbr\b|zstd")
 _UNFIT = re.compile(r"[\x00\r\n]")  # RFC 9110 5.5: replaced by a space
 
 
@@ -51,7 +54,7 @@ class Head(http.client.HTTPResponse):
         while True:
             line, (version, status, reason) = _read_status(self.fp)
             is_odd = is_odd or not line.startswith(b"HTTP/")
-            lines = [line.lstrip()]
+            lines = [line[max(line.upper().find(b"HTTP/"), 0) :]]
             self.received, has_odd_field = _read_fields(self.fp, lines)
             is_odd = is_odd or has_odd_field
             if status >= 200 or status == 101:  # RFC 9110 15.2: other 1xx are interim, the answer follows
@@ -88,11 +91,11 @@ class MessageHead(Head):
 def _read_status(stream: Any) -> tuple[bytes, tuple[str, int, str]]:
     """Read the status line; version, status and reason (RFC 9112 4), as leniently as browsers.
 
-    No reason and any white space will do, small letters, and an empty line before it.
+    No reason and any white space will do, small letters, and a few octets before it.
     """
     line = stream.readline(STATUS_BYTES_MAX + 1)
-    if line in (b"\r\n", b"\n"):
-        line += stream.readline(STATUS_BYTES_MAX + 1)
+    while line.endswith(b"\n") and len(line) <= SLOP_BYTES and (more := stream.readline(STATUS_BYTES_MAX + 1)):
+        line += more
     if len(line) > STATUS_BYTES_MAX:
         raise http.client.LineTooLong("status line")
     if not line:
@@ -187,7 +190,7 @@ def _joined(name: str, values: list[str]) -> str:
 def _has_odd_framing(headers: dict[str, str]) -> bool:
     """Whether the length of the body is given twice."""
     coding, lengths = headers.get("transfer-encoding"), headers.get("content-length", "")
-    return "," in lengths or (coding is not None and (bool(lengths) or "," in coding))
+    return "," in lengths or (coding is not None and (bool(lengths) or coding.strip().lower() != "chunked"))
 
 
 def _framing(headers: dict[str, str], status: int) -> tuple[bool, int | None]:
@@ -198,7 +201,7 @@ def _framing(headers: dict[str, str], status: int) -> tuple[bool, int | None]:
         return False, 0
     if coding is not None:
         codings = set(map(str.strip, coding.lower().split(",")))
-        if not codings <= {"chunked", "identity", ""}:
+        if any(map(_APPLIED.search, codings - {"chunked"})):
             raise Broken(Failure.PROTOCOL, f"Transfer-Encoding {coding!r}, which nobody asked for")
         if "chunked" in codings:  # said twice, it is applied once: so do Chromium and curl
             headers.pop("content-length", None)  # RFC 9112 6.3: overridden

@@ -20,6 +20,7 @@ from app.parse import charset
 from app.parse.html import prune, tree
 from app.parse.html.tree import Element
 from app.policy import media_type
+from app.policy.url import MAX_LENGTH
 
 # What stands for a backslash, "<", ">", the beginning of a definition, and both ends of a formula's number.
 _ESCAPE, _LESS, _MORE, _DEFINES, _FORMULA = "\ufdd0\ufdd1\ufdd2\ufdd3\ufdd4"
@@ -51,6 +52,10 @@ _TITLE = re.compile(r"title|heading", re.IGNORECASE)
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _LAYOUT = ("table", "h1", "h2", "h3")  # a table that holds one is there for the looks
 _BLOCKS = ("pre", "ul", "ol", "dl", "blockquote", "h4", "h5", "h6")  # and so is one of a single column that holds one
+_INDENTING = ("blockquote", "ul", "ol")
+_MOST_INDENTED = 10  # levels: each line is written behind the marks of all that it is in
+_MOST_JOINED_CHARS = 2_000_000  # by which links of a page may become longer
+_MOST_PADDED = 200_000  # cells of a page that are there because another row has them
 _TABLE = ("table", "tbody", "thead", "tfoot", "tr", "td", "th")
 _LAZY = ("data-src", "data-original", "data-lazy-src")
 _LINES = frozenset({"div", "p", "li", "tr"})
@@ -76,14 +81,14 @@ def of(html: bytes | str, base_url: str, content_type: str | None = None, *, who
     content = prune.content_of(root, whole=whole)
     if _MARKS.search(_words(content)):
         _unmark(content)
-    _resolve(content, _join(base_url, base), urldefrag(base_url)[0])
+    _resolve(content, _join(base_url, base if len(base) <= MAX_LENGTH else ""), urldefrag(base_url)[0])
     formulas = [_set_number(formula, n) for n, formula in enumerate(list(content.iter("math")))]
     for code in list(content.iter("pre")):
         _write_code(code)
     for note in list(content.iter("div", "aside", "section")):
         _quote(note)
-    for table in list(content.iter("table")):
-        _unpack(table)
+    _unpack_tables(content)
+    _unindent(content)
     for script in list(content.iter(*_SCRIPTS)):
         _write_script(script)
     _tidy(content)
@@ -103,15 +108,18 @@ def _unmark(content: Element) -> None:
 
 def _resolve(content: Element, base: str, page: str) -> None:
     """Make links absolute, except those that stay in the page; pictures get the source that they load late."""
+    room = _MOST_JOINED_CHARS
     for link in content.iter("a"):
         if href := (link.get("href") or "").strip():
-            joined = href if href.startswith("#") else _join(base, href)
+            joined = href if href.startswith("#") or room < 0 else _join(base, href)
             start, _, fragment = joined.partition("#")
             link.set("href", f"#{fragment}" if fragment and start == page else joined)
+            room -= max(len(joined) - len(href), 0)
     for shown in content.iter("img", *prune.MEDIA):
         source = _source(shown)
-        if source:
-            shown.set("src", _join(base, source))
+        if source and room >= 0:
+            shown.set("src", joined := _join(base, source))
+            room -= max(len(joined) - len(source), 0)
 
 
 def _source(shown: Element) -> str:
@@ -212,15 +220,42 @@ def _first_ones(element: Element) -> Iterator[Element]:
         yield element
 
 
-def _unpack(table: Element) -> None:
-    """Make a table that is there for the looks plain blocks: in cells, blocks would be written on one line."""
+def _unpack_tables(content: Element) -> None:
+    """Make tables plain blocks that are there for the looks, and those of few cells that would be written as many."""
+    room = _MOST_PADDED
+    for table in list(content.iter("table")):
+        widths = [sum(map(_span, row)) for row in table.iter("tr")]
+        room -= max(len(widths) * max(widths, default=0) - 4 * len(table.xpath(".//td | .//th")), 0)
+        if room < 0 or _is_layout(table):
+            own = [e for e in table.iterdescendants(*_TABLE[1:]) if next(e.iterancestors("table"), None) is table]
+            for part in (table, *own):
+                part.tag = "div"
+
+
+def _span(cell: Element) -> int:
+    """The columns of a cell, as the library counts them."""
+    written = cell.get("colspan") or ""
+    return min(int(written), 1_000) if written.isascii() and written.isdigit() and len(written) < 10 else 1
+
+
+def _is_layout(table: Element) -> bool:
+    """Whether a table is there for the looks: in cells, blocks would be written on one line."""
     has_layout = next(table.iterdescendants(*_LAYOUT), None) is not None
     has_blocks = has_layout or next(table.iterdescendants(*_BLOCKS), None) is not None
-    if not has_blocks or (not has_layout and any(_cells(row) > 1 for row in table.iter("tr"))):
-        return
-    own = [part for part in table.iterdescendants(*_TABLE[1:]) if next(part.iterancestors("table"), None) is table]
-    for part in (table, *own):
-        part.tag = "div"
+    return has_blocks and (has_layout or not any(_cells(row) > 1 for row in table.iter("tr")))
+
+
+def _unindent(content: Element) -> None:
+    """Make plain blocks of quotations and lists that are nested too deep."""
+    depths: dict[Element, int] = {}
+    for element in list(content.iter(*_INDENTING)):
+        around = next(element.iterancestors(*_INDENTING), None)
+        depth = depths.get(around, 0) if around is not None else 0
+        depths[element] = depth + 1
+        if depth >= _MOST_INDENTED:
+            depths[element] = depth
+            for part in (element, *element.iterchildren("li")):
+                part.tag = "div"
 
 
 def _cells(row: Element) -> int:

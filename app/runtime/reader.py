@@ -34,6 +34,7 @@ COLUMNS_CHARS = 8_000  # of the columns that a plugin reads of a document
 TITLE_CHARS = 1_000
 LANGUAGE_CHARS = 35
 ROWS_CHARS = 256_000  # of the rows that it reads of one
+NUMBER_BITS = 63  # of a number among them; a greater one is text
 _OF_PAGE = frozenset({"title", "text", "language", "links", "rows"})
 SAID_BYTES = 64 * 1024  # of standard error: a file, which may not grow beyond this
 READ_ERROR_CHARS = 200
@@ -188,9 +189,11 @@ def _bounded(reader: str, said: Mapping[str, Any], what: str, most: int) -> dict
 
 
 def _text_of(value: Any) -> Any:
-    """A value whose text can be stored."""
+    """A value whose text can be stored, and whose number can be read back."""
     if isinstance(value, list):
         return [_text_of(each) for each in value]
+    if isinstance(value, int) and value.bit_length() > NUMBER_BITS:
+        return str(value)
     return scalar(value) if isinstance(value, str) else value
 
 

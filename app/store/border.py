@@ -5,6 +5,9 @@ Postgres' text holds neither NUL nor half of a surrogate pair
 go as one JSON parameter (`rows_param`), and text by itself or in a list (`Dumper`, which each connection of
 `db.connect` uses). Else a header, a title or a line of robots.txt that holds one would fail its settle again at every
 visit.
+
+JSON is read by what wrote it: Postgres gives the 1e30 of a site as an integer of 31 digits, which orjson reads as the
+number that it was, and could not write.
 """
 
 import json
@@ -17,6 +20,7 @@ from uuid import UUID
 import orjson
 import psycopg
 import psycopg.adapt
+from psycopg.types.json import set_json_loads
 from psycopg.types.string import StrDumperUnknown
 
 _NUL = "\x00"
@@ -60,7 +64,8 @@ class Dumper(StrDumperUnknown):
 
 
 def guard(connection: psycopg.Connection[Any]) -> None:
-    """Make a connection clean the text that it sends."""
+    """Make a connection clean the text that it sends, and read JSON as it was sent."""
+    set_json_loads(orjson.loads, connection)
     connection.adapters.register_dumper(str, Dumper)
     connection.adapters.register_dumper(RowsParam, RowsDumper)
 

@@ -59,6 +59,12 @@ FRAMED: list[tuple[str, bytes, bytes]] = [
     ("a folded first line", raw(OK + b" X-A: b\nContent-Length: 5", b"hello"), b"hello"),
     ("a NUL in a value", raw(OK + b"X-A: b\0c\nContent-Length: 5", b"hello"), b"hello"),
     ("an empty line before it", b"\r\n" + page(b"hello"), b"hello"),
+    ("empty lines before it", b"\r\n\r\n" + page(b"hello"), b"hello"),
+    ("line feeds before it", b"\n\n\n\n" + page(b"hello"), b"hello"),
+    ("a byte order mark before it", b"\xef\xbb\xbf" + page(b"hello"), b"hello"),
+    ("what is no transfer coding", raw(OK + b"Transfer-Encoding: binary\nContent-Length: 5", b"hello"), b"hello"),
+    ("a charset as one", raw(OK + b"Transfer-Encoding: UTF-8, identity\nContent-Length: 5", b"hello"), b"hello"),
+    ("one beside chunks", raw(OK + b"Transfer-Encoding: binary, chunked", CHUNKS), b"hello"),
     ("small letters", page(b"hello").replace(b"HTTP/1.1 200 OK", b"http/1.1 200 OK"), b"hello"),
     ("padding after a stream", page(gzip.compress(PLAIN) + bytes(9), b"Content-Encoding: gzip"), PLAIN),
 ]  # fmt: skip

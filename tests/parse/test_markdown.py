@@ -182,3 +182,38 @@ PARTS = st.sampled_from("<p> </p> <ul> <li> <table> <td> <pre> <a|href=x> <nav> 
 @settings(max_examples=examples(300))
 def test_any_markup_is_written(parts: list[str]) -> None:
     assert isinstance(markdown.of("".join(parts).replace("|", " "), URL), str)
+
+
+# name, document of 256 KiB, characters of Markdown for each octet of it at most
+MANY = 256 * 1024
+LARGE = [
+    ("lines in quotations", "<blockquote>" * 100 + "<p>" + "x<br>" * (MANY // 5), 8),
+    ("code in quotations", "<blockquote>" * 100 + "<pre>" + "x\n" * (MANY // 2), 14),
+    ("code in lists", "<ul><li>" * 80 + "<pre>" + "x\n" * (MANY // 2), 14),
+    ("items in lists", "<ol><li>" * 80 + "<ol>" + "<li>x</li>" * (MANY // 10), 8),
+    ("admonitions", '<div class="admonition"><p class="admonition-title">N</p>' * 100 + "<p>x</p>" * (MANY // 8), 8),
+    ("a wide and long table", "<table><tr>" + "<td>x" * (MANY // 10) + "<tr><td>y" * (MANY // 18), 8),
+    ("cells that span", "<table>" + "<tr><td colspan=1000>x<td>y" * (MANY // 27), 8),
+    ("many tables", ("<table><tr>" + "<td>x" * 200 + "<tr><td>y" * 200 + "</table>") * (MANY // 2_800), 8),
+    ("a base of many folders", f'<base href="/{"a/" * 900}">' + "<a href=x>y</a> " * (MANY // 16), 16),
+    ("a base beyond all sense", f'<base href="/{"a/" * 9_000}">' + "<a href=x>y</a> " * (MANY // 16), 8),
+    ("sources of pictures", f'<base href="/{"a/" * 900}">' + "<img alt=y src=x> " * (MANY // 18), 16),
+]
+
+
+@pytest.mark.parametrize(("document", "most"), [row[1:] for row in LARGE], ids=[row[0] for row in LARGE])
+def test_markdown_is_in_proportion_to_its_page(document: str, most: int) -> None:
+    assert len(markdown.of(f"<!doctype html><title>t</title><main>{document}", URL)) <= most * MANY
+
+
+def test_what_is_nested_deep_keeps_its_words_and_ten_levels() -> None:
+    quoted = markdown.of("<main>" + "<blockquote>" * 14 + "<p>words", URL)
+    assert quoted == "> " * 10 + "words"
+    listed = markdown.of("<main>" + "<ul><li>a" * 14, URL)
+    assert listed.count("a") == 14
+    assert listed.splitlines()[9].strip() == "- a"
+
+
+def test_a_table_whose_rows_differ_stays_one() -> None:
+    rows = "<tr><th>a<th>b<th colspan=2>c</tr>" + "<tr><td>1<td>2</tr>" * 50
+    assert markdown.of(f"<main><table>{rows}</table>", URL).count("| 1 | 2 |") == 50

@@ -1,16 +1,20 @@
 """The changes of a crawl in a browser: a stream that goes on where it broke, an Atom feed, webhooks that fail."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import islice
+from xml.etree import ElementTree
 
 import pytest
 from sqlalchemy import Engine
 
 from app.admin import webhooks
-from app.admin.changes import ChangesWish, latest
+from app.admin.changes import ChangesWish, PageChange, latest
+from app.errors import ServiceError
 from app.web.pages import changes
+from app.words import scalar
 from tests.crawl import loop
 from tests.crawl.web import Site
 from tests.features.changes.rebuilt import final
@@ -64,6 +68,54 @@ def test_a_stream_without_a_place_begins_now(watched: Browser, crawled: Engine) 
         assert (event["change"], event["why"]) == ("withdrawn", "noindex")
     finally:
         sql(crawled, "DELETE FROM changes WHERE kind = 'withdrawn'")
+
+
+def test_a_stream_whose_next_events_were_deleted_says_so_and_ends(
+    watched: Browser, crawled: Engine, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with closing(watched.get("/changes/stream?crawl=docs&since=7d", stream=True)) as answer:
+        lines = answer.iter_lines(decode_unicode=True)
+        assert next(lines).startswith("retry: ")
+        sql(crawled, "UPDATE changes_kept SET deleted_xid = 1::bigint << 62, deleted_id = 1")
+        try:
+            *_, event, data, _ = lines
+        finally:
+            sql(crawled, "UPDATE changes_kept SET deleted_xid = 0, deleted_id = 0")
+    assert event == "event: ended"
+    assert "events after it were deleted" in json.loads(data.removeprefix("data: "))["why"]
+    assert "Traceback" not in capfd.readouterr().err
+
+
+class Interrupted:
+    """Changes of which the second look fails after its first."""
+
+    def __init__(self, some: list[PageChange]) -> None:
+        self._looks = iter([some[:1], [*some[1:2], ServiceError("Postgres", "is away")], some[2:3]])
+
+    @property
+    def found(self) -> Iterator[PageChange]:
+        for each in next(self._looks):
+            if isinstance(each, ServiceError):
+                raise each
+            yield each
+
+
+def test_a_stream_waits_while_postgres_is_away_and_loses_nothing(watched: Browser, crawled: Engine) -> None:
+    some, _ = latest(crawled, "docs", ChangesWish(), n=3)
+
+    async def said() -> list[str]:
+        pulse = watched.app.state.board.pulse
+        stream = aiter(changes.ChangeStream(Interrupted(some), pulse).body_iterator)  # type: ignore[arg-type]
+        return [str(await anext(stream)) for _ in range(4)]
+
+    assert [line.partition("\n")[0] for line in asyncio.run(said())[1:]] == [f"id: {each.cursor}" for each in some]
+
+
+@pytest.mark.parametrize("title", ["\uffff\ufffe", "a\x00\x0b\x1f\x7f", "]]>&<b>\u2028\u0085", "\ud800"])
+def test_the_feed_of_any_title_is_well_formed(watched: Browser, crawled: Engine, title: str) -> None:
+    sql(crawled, "UPDATE pages SET title = :title", title=scalar(title))
+    root = ElementTree.fromstring(watched.get("/changes.atom?crawl=docs").content)
+    assert len(root.findall("{http://www.w3.org/2005/Atom}entry")) >= 3
 
 
 @pytest.mark.parametrize(

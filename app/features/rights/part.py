@@ -17,6 +17,7 @@ from app.features.rights.rows import RightsRow, WithdrawnRow
 from app.hooks import answers
 from app.model import Cause, Outcome, Url
 from app.policy import price
+from app.policy.robots_match import Work
 from app.policy.tdm import Signal
 from app.store.url_rows import Due, Where
 
@@ -31,21 +32,23 @@ def _resolve(settling: Settling) -> None:
         read = [row["url"] for row in visit.batch.rows(LICENCES)]
         if not read:
             continue
-        resolved = []
+        resolved, work = [], Work()
         for row in rows.waiting(settling.tx, visit.host_id, read):
             page = visit.worker.canon.canonicalise(row["url"])
             if isinstance(page, Url):
-                row["statements"] = _resolved(licence.notes_of(visit.origins), page, row["statements"])
+                row["statements"] = _resolved(licence.notes_of(visit.origins), page, row["statements"], work)
                 resolved.append(row)
+            if work.left < 0:  # the others wait for their next look
+                break
         rows.keep(settling.tx, resolved)
 
 
-def _resolved(notes: Notes, page: Url, before: Sequence[Signal]) -> list[Signal]:
+def _resolved(notes: Notes, page: Url, before: Sequence[Signal], work: Work) -> list[Signal]:
     """The statements of before, with those of licences in place of the note that they had not been read."""
     found: list[Signal] = []
     for each in before:
         known = notes.known.get(each.value) if each.name == UNREAD else None
-        found += known.terms.of(page) if known is not None and known.terms is not None else [each]
+        found += known.terms.of(page, work) if known is not None and known.terms is not None else [each]
     return found
 
 

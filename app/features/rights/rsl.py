@@ -14,22 +14,25 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, NamedTuple
-from urllib.parse import urlsplit
 
 from app.errors import one_line
 from app.features.rights.purpose import CONDITION, Purpose
 from app.model import Url
 from app.parse import charset
 from app.parse.sitemap.markup import Feeder, plain
-from app.policy.robots_match import TOO_COSTLY, Rule, Ruleset, normal
+from app.policy.robots_match import TOO_COSTLY, Rule, Ruleset, Work, normal
 from app.policy.tdm import Signal
+from app.policy.url import Canon
 
 NAMESPACE: Final = "rslstandard.org/rsl"
 MAX_BYTES: Final = 500 * 1024  # as of a robots.txt
 MOST_CONTENTS: Final = 1_000
-MOST_TOKENS: Final = 50  # of a licence
+MOST_TOKENS: Final = 50  # that a licence permits, and as many that it prohibits
 MOST_LICENCES: Final = 20  # of a content
+MOST_IN_ALL: Final = 2_000  # licences of a file: a path may have them all
+MOST_STARS: Final = 10_000  # of all patterns: each is compiled for every visit
 _MOST_TEXT: Final = 400
+_MOST_URL: Final = 2_083
 _MOST_NAMES_BYTES: Final = 32 * 1024  # libxml2 keeps each name for as long as the thread lives
 _MOST_DEPTH: Final = 500
 _PIECE_CHARS: Final = 32 * 1024
@@ -119,19 +122,30 @@ def of_rows(rows: Sequence[Mapping[str, Any]]) -> tuple[Content, ...]:
 class LicenceTerms:
     """The contents of a file for one host, ready to be asked."""
 
-    __slots__ = ("_by_pattern", "_file", "_rules")
+    __slots__ = ("_by_pattern", "_file", "_rules", "_said")
 
     def __init__(self, contents: Sequence[Content], file: str, host: str) -> None:
         self._file = file
         self._by_pattern: dict[bytes, list[Content]] = {}
+        self._said: dict[Rule | None, list[Signal]] = {}
         for each in contents:
             if (pattern := _pattern(each.url, host)) is not None:
                 self._by_pattern.setdefault(pattern, []).append(each)
         self._rules = Ruleset(Rule(allow=False, pattern=pattern, line=None) for pattern in self._by_pattern)
 
-    def of(self, url: Url) -> list[Signal]:
-        """The file's statements about a URL: one for each purpose that it speaks of."""
-        rule = self._rules.find(normal(url.target.encode("utf-8", "surrogatepass")))[0]
+    def of(self, url: Url, work: Work | None = None) -> list[Signal]:
+        """The file's statements about a URL: one for each purpose that it speaks of.
+
+        work: the steps that it takes are taken off it
+        """
+        rule, steps = self._rules.find(normal(url.target.encode("utf-8", "surrogatepass")))
+        if work is not None:
+            work.left -= steps
+        if rule not in self._said:  # a path may have all licences of the file: they are read for its first page
+            self._said[rule] = self._statements(rule)
+        return list(self._said[rule])
+
+    def _statements(self, rule: Rule | None) -> list[Signal]:
         if rule is TOO_COSTLY:  # the path is unknown: whatever is refused anywhere is refused
             found = [content for contents in self._by_pattern.values() for content in contents]
         else:
@@ -144,7 +158,9 @@ class LicenceTerms:
             return None
         weight, why = said[0]
         value = ("no", CONDITION, "yes")[weight]
-        return Signal(source=f"RSL {self._file}: {why}", name=purpose.value, reserved=value == "no", value=value)
+        return Signal(
+            source=f"RSL {self._file}: {one_line(why)}", name=purpose.value, reserved=value == "no", value=value
+        )
 
 
 _NO, _IF, _YES = range(3)  # the most careful first
@@ -173,17 +189,16 @@ def _said(purpose: Purpose, content: Content) -> Iterator[tuple[int, str]]:
             yield _YES, f"permits {grant}"
 
 
+_CANON: Final = Canon(tracking=())
+
+
 def _pattern(written: str, host: str) -> bytes | None:
     """The pattern of a content's URL among those of a host; None: it is of another one."""
-    if "://" in written:
-        try:
-            parts = urlsplit(written)
-            name = parts.hostname or ""
-        except ValueError:
+    if "://" in written or written.startswith("//"):
+        url = _CANON.canonicalise(f"https:{written}" if written.startswith("//") else written)
+        if not isinstance(url, Url) or url.host != host:
             return None
-        if name.lower() != host.strip("[]"):
-            return None
-        written = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        written = url.target
     octets = written.encode("utf-8", "surrogatepass")
     return octets if octets.startswith((b"/", b"*")) else b"/" + octets
 
@@ -199,6 +214,7 @@ class _Walk:
         self._depth = 0
         self._names: set[str] = set()
         self._names_left = _MOST_NAMES_BYTES
+        self._licences_left, self._stars_left = MOST_IN_ALL, MOST_STARS
         self._content: Content | None = None
         self._licence: Licence | None = None
         self._list: list[str] | None = None  # the tokens of <permits> or <prohibits>
@@ -229,8 +245,8 @@ class _Walk:
         self._depth -= 1
         name = tag.rpartition("}")[2].lower()
         if name in {"permits", "prohibits"} and self._list is not None:
-            self._list += [each.lower() for each in _SEPARATORS.split("".join(self._text)) if each][:MOST_TOKENS]
-            if self._room < 0:
+            self._list += [each.lower() for each in _SEPARATORS.split("".join(self._text)) if each]
+            if self._room < 0 or len(self._list) > MOST_TOKENS:
                 self._refuse("lists more uses than are read")
             self._list = None
         elif name == "license":
@@ -247,7 +263,8 @@ class _Walk:
 
     def _begin(self, name: str, attributes: Mapping[str, str]) -> None:
         if name == "content":
-            self._content = Content(url=attributes.get("url", "")[:2083], server=attributes.get("server") or None)
+            url, server = attributes.get("url", "")[:_MOST_URL], attributes.get("server", "")[:_MOST_TEXT]
+            self._content = Content(url=url, server=server or None)
             self._keep(self._content)
         elif name == "license":
             if self._content is None:  # of a feed, or of an item of one
@@ -256,8 +273,11 @@ class _Walk:
                 content = self._content
             self._licence = Licence()
             content.licences.append(self._licence)
+            self._licences_left -= 1
             if len(content.licences) > MOST_LICENCES:
                 self._refuse("has more licences of one content than are read")
+            if self._licences_left < 0:
+                self._refuse(f"has more than {MOST_IN_ALL:,} licences")
         elif self._licence is not None and name in {"permits", "prohibits"}:
             self._begin_list(name, attributes.get("type", "usage").lower(), self._licence)
         elif self._licence is not None and name == "payment":
@@ -275,8 +295,11 @@ class _Walk:
 
     def _keep(self, content: Content) -> None:
         self.contents.append(content)
+        self._stars_left -= content.url.count("*")
         if len(self.contents) > MOST_CONTENTS:
             self._refuse(f"has more than {MOST_CONTENTS:,} contents")
+        if self._stars_left < 0:
+            self._refuse(f"has patterns of more than {MOST_STARS:,} stars")
 
     def _learn(self, name: str) -> None:
         if name not in self._names:

@@ -26,6 +26,10 @@ _HARMLESS_BYTES = 32 * 1024
 # More than MAX_ATTRIBUTES distinct names, each with a separator, take at least this much.
 # libxml2 stops at 256 open elements (xmlParserMaxDepth).
 _DEEPEST = 250
+# https://html.spec.whatwg.org/#parsing-main-inhead: all that a head may hold. Any other element begins the body.
+_OF_HEAD = frozenset(
+    "base basefont bgsound link meta noframes noscript script style template title".split()  # noqa: SIM905  # a list literal takes a line per word
+)
 # Markup that is no part of the document, up to its end.
 _ENDS = {
     b"<!--": re.compile(b"-->"),
@@ -155,11 +159,25 @@ def _may_flood(part: bytes) -> bool:
 def _whole(root: Element) -> Element:
     """Join the parts after </html> to the page (https://html.spec.whatwg.org/#the-after-after-body-insertion-mode).
 
-    libxml2 2.14 makes a second root of them, beside the first, where no search from the first finds it.
+    libxml2 2.14 makes a second root of them, beside the first, where no search from the first finds it. It also leaves
+    in the head what it does not know from HTML 4, such as <main>, where neither </head> nor <body> is written.
     """
     while (astray := root.getnext()) is not None:
         root.append(astray)
+    head = root[0] if len(root) and root[0].tag == "head" else None
+    if head is not None and (first := next((each for each in head if each.tag not in _OF_HEAD), None)) is not None:
+        _begin_body(root, [first, *first.itersiblings()])
     return root
+
+
+def _begin_body(root: Element, shown: list[Element]) -> None:
+    """Move elements of the head to the beginning of the body, in front of its text."""
+    body = root.find("body")
+    if body is None:
+        body = etree.SubElement(root, "body")
+    shown[-1].tail, body.text = (shown[-1].tail or "") + (body.text or "") or None, None
+    for place, element in enumerate(shown):
+        body.insert(place, element)
 
 
 class _Census:

@@ -1,6 +1,7 @@
 """The changes of a crawl: a page, which new ones join as they come, their stream of events, and an Atom feed."""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -15,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from app.admin import webhooks
 from app.admin.changes import Changes, ChangesWish, PageChange, PageChangeKind, changes, latest
+from app.errors import InputError, ServiceError, TiptoeError
 from app.features.changes.webhooks import Webhook
 from app.store import board, db
 from app.web.board import board_of
@@ -27,6 +29,7 @@ SHOWN: Final = 100
 AT_ONCE: Final = 200
 EVERY_S, PING_S = 1.0, 15.0
 STREAMS_MOST: Final = 50
+_NO_CHARACTERS: Final = re.compile("[\ufffe\uffff]")
 
 
 def show(request: Request) -> Response:
@@ -119,9 +122,12 @@ async def _events(found: Changes, pulse: Pulse) -> AsyncGenerator[str, None]:
     yield "retry: 3000\n\n"
     waited_s = 0.0
     while not pulse.is_closed:
-        lot = await run_in_threadpool(lambda: [*islice(found.found, AT_ONCE)])
+        lot, error = await run_in_threadpool(_lot, found)
         for each in lot:
             yield f"id: {each.cursor}\nevent: change\ndata: {_data(each)}\n\n"
+        if isinstance(error, InputError):  # it cannot go on; while a service is away it waits
+            yield f"event: ended\ndata: {orjson.dumps({'why': str(error)}).decode()}\n\n"
+            return
         if lot:
             waited_s = 0.0
         elif waited_s >= PING_S:
@@ -130,6 +136,16 @@ async def _events(found: Changes, pulse: Pulse) -> AsyncGenerator[str, None]:
         if len(lot) < AT_ONCE:
             await asyncio.sleep(EVERY_S)
             waited_s += EVERY_S
+
+
+def _lot(found: Changes) -> tuple[list[PageChange], TiptoeError | None]:
+    """The next changes, and the error that ended them: those before it are handed out."""
+    lot: list[PageChange] = []
+    try:
+        lot.extend(islice(found.found, AT_ONCE))
+    except (InputError, ServiceError) as error:
+        return lot, error
+    return lot, None
 
 
 def _data(each: PageChange) -> str:
@@ -147,6 +163,6 @@ def _entry(each: PageChange) -> str:
 
 
 def _text(text: str, *, is_escaped: bool = False) -> str:
-    """A text without what XML cannot hold."""
-    shown = harmless(text)
+    """A text without what XML cannot hold (1.0, 2.2)."""
+    shown = _NO_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", harmless(text))
     return shown if is_escaped else escape(shown)

@@ -222,6 +222,7 @@
       for (const text of [at.slice(0, 19).replace("T", " "), change, url, title, why]) row.insertCell().textContent = text ?? "";
       if (table.rows.length > 500) table.deleteRow(-1);
     });
+    source.addEventListener("ended", () => source.close());
   };
 
   // A table that is wider than its place is scrolled by keyboard, too.

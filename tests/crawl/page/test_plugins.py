@@ -56,6 +56,8 @@ def read(body, content_type):
         return 7
     if body == b"much":
         return {"size": "x" * 100_000}
+    if body == b"vast":
+        return {"text": "a number beyond all floats", "size": 10**400}
     return {"text": "what it says", "size": len(body)}
 """
 
@@ -177,10 +179,10 @@ FAULTS = [
 
 def test_a_plugin_that_fails_costs_its_own_documents(make: Callable[..., Worker], web: Web, installed: Path) -> None:
     site = web.site()
-    site.pages |= {"/": html(*(f"/{body.decode()}" for body, _ in FAULTS), "/good", "/page")}
+    site.pages |= {"/": html(*(f"/{body.decode()}" for body, _ in FAULTS), "/good", "/page", "/vast")}
     site.pages |= {
         f"/{body.decode()}": Answer(body=body, headers={"Content-Type": "application/x-faulty"})
-        for body in (*(body for body, _ in FAULTS), b"good")
+        for body in (*(body for body, _ in FAULTS), b"good", b"vast")
     }
     site.pages["/page"] = html(text="a page beside them")
     worker = make(plugins="faulty", parse_deadline_s=1.0)
@@ -191,8 +193,9 @@ def test_a_plugin_that_fails_costs_its_own_documents(make: Callable[..., Worker]
         body: ("quarantined", "cannot be read") for body, _ in FAULTS
     }
     assert [body for body, why in FAULTS if why not in said[body]["detail"]] == []
-    kept = sql(worker.engine, "SELECT url FROM pages ORDER BY url")
-    assert [row["url"] for row in kept] == [site.url("/"), site.url("/good"), site.url("/page")]
+    kept = sql(worker.engine, "SELECT url, data FROM pages ORDER BY url")
+    assert [row["url"] for row in kept] == [site.url(path) for path in ("/", "/good", "/page", "/vast")]
+    assert kept[-1]["data"] == {"faulty": {"size": str(10**400)}}
 
 
 # a plugin's source (None: there is none), and its problem

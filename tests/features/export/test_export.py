@@ -54,6 +54,21 @@ def test_duckdb_reads_what_is_exported(planted: Planted, what: str, form: str) -
     assert set(times or ()) == {"TIMESTAMP WITH TIME ZONE"}
 
 
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize(
+    ("written", "number"), [("1e30", 1e30), ("1" + "0" * 308, 1e308), (str(2**64), 2.0**64), (str(-(2**63)), -(2**63))]
+)
+def test_a_number_of_a_page_is_no_matter_of_others(planted: Planted, form: str, written: str, number: float) -> None:
+    """Postgres gives what a page wrote as 1e30 as an integer of 31 digits."""
+    sql(planted.engine, "UPDATE pages SET data = CAST(:data AS jsonb)", data=f'{{"json-ld": [{{"sku": {written}}}]}}')
+    try:
+        assert planted.export("pages", f"all.{form}", columns=("url", "data")).rows == ALL
+    finally:
+        sql(planted.engine, "UPDATE pages SET data = NULL")
+    if form == "jsonl":
+        assert {row["data"]["json-ld"][0]["sku"] for row in lines(planted.folder / "all.jsonl")} == {number}
+
+
 def test_columns_in_their_order_texts_only_where_asked_for(planted: Planted) -> None:
     planted.export("pages", "few.jsonl", columns=("title", "url", "text", "host", "links"))
     row = lines(planted.folder / "few.jsonl")[0]

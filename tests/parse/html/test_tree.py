@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from app.parse.html import tree
+from app.parse.html import html, tree
 from tests.examples import examples
 
 
@@ -153,3 +153,48 @@ def test_blanks_that_no_name_follows_are_read_in_one_pass() -> None:
     root = tree.grow(b"<p><a href='" + b" " * 1_000_000 + b"'>x</a>")
     assert root is not None
     assert len(list(root.iter("a"))) == 1
+
+
+# a document without <body>, which HTML lets an author leave out, and what is in its body
+@pytest.mark.parametrize(
+    ("document", "body"),
+    [
+        ("<!doctype html><title>t</title><main><p>a</main>", "<main><p>a</p></main>"),
+        (
+            "<head><title>t</title><meta name=x><article>a</article>b<section>c",
+            "<article>a</article>b<section>c</section>",
+        ),
+        ("<title>t</title><header>a</header><nav>b</nav><p>c", "<header>a</header><nav>b</nav><p>c</p>"),
+        ("<link rel=x><x-app>a</x-app><script>1</script>\n<div>b", "<x-app>a</x-app><script>1</script>\n<div>b</div>"),
+        ("<title>t</title><main>a</main><body class=b>c<p>d", "<main>a</main>c<p>d</p>"),
+        ("<title>t</title><figure>a</figure><frameset><frame src=x></frameset>", "<figure>a</figure>"),
+    ],
+)
+def test_a_body_begins_where_no_element_of_a_head_is(document: str, body: str) -> None:
+    root = tree.grow(document.encode())
+    assert root is not None
+    found = root.find("body")
+    assert found is not None
+    inner = (found.text or "") + "".join(etree.tostring(each, encoding="unicode") for each in found)
+    assert inner.strip() == body
+    assert {each.tag for each in root[0]} <= {"title", "meta", "link"}
+
+
+def test_what_a_head_may_hold_stays_in_it() -> None:
+    inner = "<title>t</title><base href=x><style>p{}</style><noscript><link rel=y></noscript><template><p>z</template>"
+    root = tree.grow(f"<head><meta name=a>{inner}</head><p>b".encode())
+    assert root is not None
+    assert [each.tag for each in root[0]] == ["meta", "title", "base", "style", "noscript", "template"]
+
+
+@pytest.mark.parametrize(
+    "opening", ["<title>t</title><main>", "<meta charset=utf-8><article>", "<title>t</title><x-y>"]
+)
+def test_a_page_that_leaves_out_its_body_has_its_text_and_its_links(opening: str) -> None:
+    page = html.read(
+        f"<!doctype html>{opening}<h1>Head</h1><p>Some words, <a href=x>and a link</a>.".encode(),
+        content_type="text/html",
+    )
+    assert "Some words, and a link." in page.main_text
+    assert [link.href for link in page.links] == ["x"]
+    assert page.headline == "Head"
