@@ -113,6 +113,10 @@ def _of_the_run(run: argparse._ArgumentGroup) -> None:
     run.add_argument("--near", action="store_true", help="road: the same hosts without distance, first")
     run.add_argument("--processes", type=int, default=3, help="fleet: worker processes; D: 3")
     run.add_argument(
+        "--machines", type=int, help="fleet: so many machines (network namespaces) of two workers behind a pooler"
+    )
+    run.add_argument("--broker", default="valkey,rabbitmq", help="fleet of machines: one of these; D: both in turn")
+    run.add_argument(
         "--sizes",
         default="100000,1000000",
         help="claim: URLs in the frontier; add 10000000 for the whole test; search: pages",

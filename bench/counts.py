@@ -31,7 +31,7 @@ _VALUE = re.compile(r"--[^\n]*|'[^']*'|\$\d+(?:::(?:DOUBLE PRECISION|\w+)(?:\[\]
 ALIKE = 0.85
 NEARLY = 0.95
 _STATEMENTS = """
-SELECT query, calls, total_exec_time FROM pg_stat_statements
+SELECT query, calls, total_exec_time, rows FROM pg_stat_statements
 WHERE userid = current_user::regrole AND dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
   AND query IS NOT NULL  -- Postgres may have dropped a text
 """
@@ -42,12 +42,13 @@ VISIT, SETTLE = "hosts.take_up", "hosts.lock_leased"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """Everything so far. at: Unix seconds, as the origin's log has them.   statements, sql_ms: calls and time by named
-    query."""
+    """Everything so far. at: Unix seconds, as the origin's log has them.   statements, sql_ms, rows: calls, time and
+    rows by named query."""
 
     at: float
     statements: Counter[str]
     sql_ms: Counter[str]
+    rows: Counter[str]
     transactions: int
     messages: int
     cpu: Mapping[str, float]
@@ -62,6 +63,7 @@ class Cost:
     seconds: float
     statements: Counter[str]
     sql_ms: Counter[str]
+    rows: Counter[str]
     transactions: int
     messages: int
     cpu: Mapping[str, float]
@@ -130,15 +132,18 @@ class Meter:
         """A reading now."""
         calls: Counter[str] = Counter()
         sql_ms: Counter[str] = Counter()
-        for query, n, ms in self.database.execute(_STATEMENTS):
+        rows: Counter[str] = Counter()
+        for query, n, ms, found in self.database.execute(_STATEMENTS):
             calls[name_of(query)] += n
             sql_ms[name_of(query)] += ms
+            rows[name_of(query)] += found
         committed = self.database.execute(_COMMITTED).fetchone()
         pushed = self.broker.info("commandstats").get("cmdstat_lpush", {})
         return Reading(
             at=time.time(),
             statements=calls,
             sql_ms=sql_ms,
+            rows=rows,
             transactions=committed[0] if committed else 0,
             messages=pushed.get("calls", 0),
             cpu=cpu.seconds(),
@@ -162,6 +167,7 @@ class Meter:
             seconds=last.at - first.at,
             statements=last.statements - first.statements,
             sql_ms=last.sql_ms - first.sql_ms,
+            rows=last.rows - first.rows,
             transactions=last.transactions - first.transactions,
             messages=last.messages - first.messages,
             cpu=cpu.used_by_role(first.cpu, last.cpu),

@@ -31,7 +31,9 @@ ROLES = (
     (("bench.road_origin",), ORIGIN),
     (("valkey-server",), "broker"),
     (("redis-server",), "broker"),
+    (("beam.smp",), "broker"),
     (("postgres",), "postgres"),
+    (("pgbouncer",), "pooler"),
 )
 
 

@@ -14,7 +14,7 @@ import time
 from contextlib import ExitStack
 
 from app.local.services import LocalServices
-from bench import plain, tiptoe
+from bench import fleet_machines, plain, tiptoe
 from bench.report import BenchError, Cell, save, table
 from bench.tree import load
 from bench.web import Line, gaps, serve, start_gaps
@@ -28,6 +28,9 @@ BEATS = 2
 
 def main(arguments: argparse.Namespace) -> None:
     """Crawl for a while; print and save violations and use. Raises BenchError."""
+    if arguments.machines:
+        fleet_machines.main(arguments)
+        return
     hosts = arguments.hosts or 200
     tree = load(arguments.tree, 4 * arguments.seconds)
     alone, shared = hosts // 2, hosts // 2 // SHARING

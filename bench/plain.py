@@ -42,14 +42,22 @@ def seed(env: Mapping[str, str], home: Path, seeds: Sequence[str]) -> None:
 
 @contextmanager
 def process(
-    env: Mapping[str, str], home: Path, name: str, *arguments: str, program: Sequence[str] = CELERY
+    env: Mapping[str, str],
+    home: Path,
+    name: str,
+    *arguments: str,
+    program: Sequence[str] = CELERY,
+    within: Sequence[str] = (),
 ) -> Iterator[None]:
-    """A beat or a worker (the first argument), ended warmly; its log is <name>.log in home."""
-    command = [sys.executable, *program, *arguments]
+    """A beat or a worker (the first argument), ended warmly; its log is <name>.log in home. within: a command that
+    becomes it."""
+    command = [*within, sys.executable, *program, *arguments]
     if arguments[0] == "worker":
         command += ["--without-gossip", "--without-mingle", "-n", f"{name}@%h"]
     with (home / f"{name}.log").open("wb") as log:
-        child = subprocess.Popen(command, env=env, cwd=home, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        child = subprocess.Popen(
+            command, env=env, cwd=home, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        )  # a session of its own: as on a machine of its own the kernel does not count it with the others
         try:
             yield
         finally:

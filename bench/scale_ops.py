@@ -23,6 +23,7 @@ from app.crawl.visit import settle
 from app.crawl.visit.visit import take_up
 from app.model import Reply, Request, RequestKind, Url, VisitEnding
 from app.policy.candidate import Candidate
+from app.policy.lifecycle_visit import VisitEvent
 from app.store import db, suppressions, urls
 from app.store.host_rows import Offer
 from app.store.url_rows import Admission, admission
@@ -100,6 +101,7 @@ class Frontier:
         visit = taken[0]
         if visit is None or not visit.picked.due:
             raise BenchError("an offer could not be taken up, or its host had no queued URL")
+        visit.move(VisitEvent.SERVED)
         while visit.picked.due:
             fetch.fetch(visit, visit.picked.due.popleft())
         before = self._wal_bytes()

@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -164,12 +164,13 @@ def gaps(lines: list[Line]) -> dict[str, list[float]]:
 
 
 @contextmanager
-def serve(tree: Tree, *, hosts: int, port: int, net: int = 20) -> Iterator[Web]:
-    """Serve the tree on 127.0.<net>.1 and up. Raises BenchError without nginx or with a busy port."""
+def serve(tree: Tree, *, hosts: int, port: int, net: int = 20, at: Sequence[str] = ()) -> Iterator[Web]:
+    """Serve the tree on these addresses of ours (D: 127.0.<net>.1 and up). Raises BenchError without nginx or with a
+    busy port."""
     nginx = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
     if nginx is None:
         raise BenchError("nginx is not on PATH; apt-get install nginx")
-    addresses = tuple(f"127.0.{net + n // 250}.{n % 250 + 1}" for n in range(hosts))
+    addresses = tuple(at) or tuple(f"127.0.{net + n // 250}.{n % 250 + 1}" for n in range(hosts))
     folder = Path(tempfile.mkdtemp(prefix="tiptoe-bench-web-"))
     try:
         for number, address in enumerate(addresses):

@@ -12,8 +12,8 @@ There is a cable for each of what a worker talks to, so that one can be cut alon
 of a cut from an ARP request that is not answered. This needs Linux, root and iproute2; `NotAllowed` says what is
 missing.
 
-    10.231.N.0/26 database, .64/26 broker, .128/26 web: .1 of each is here, .2 and up are machines; .160/27 are the
-    web's hosts
+    10.231.N.0/26 database, .64/26 broker, .128/26 web: .1 of each is here, .2 and up are machines; 10.232.N.0/24 and
+    the three after it are the web's hosts, by way of the web's .1
 """
 
 import os
@@ -26,9 +26,10 @@ from types import TracebackType
 from typing import Self
 
 CABLES = ("database", "broker", "web")
-NETWORK = "10.231.0.0/16"
+NETWORK = "10.224.0.0/12"
 MACHINES = 3
-HOSTS_MOST = 30
+_HOSTS_EACH, _HOST_NETS = 250, (232, 233, 234, 235)
+HOSTS_MOST = _HOSTS_EACH * len(_HOST_NETS)
 FORWARDING, DISABLED = "3", "0"  # BR_STATE_… of linux/if_bridge.h
 _NAMESPACES = Path("/run/netns")
 _LINKS = Path("/sys/class/net")
@@ -54,12 +55,12 @@ class Machine:
 class Lan:
     """Context manager. All of it is gone after; what a test process that was killed has left goes at the next start."""
 
-    def __init__(self) -> None:
+    def __init__(self, machines: int = MACHINES) -> None:
         self._pid = os.getpid()
         self._net = f"10.231.{self._pid % 250}"
         self._bridge = f"tt{self._pid}"
         self.machines = tuple(
-            Machine(number=number, namespace=f"{self._bridge}-{number}") for number in range(MACHINES)
+            Machine(number=number, namespace=f"{self._bridge}-{number}") for number in range(machines)
         )
 
     def here(self, cable: str) -> str:
@@ -68,8 +69,12 @@ class Lan:
 
     def web(self, hosts: int) -> list[str]:
         """Addresses for the hosts of a web, which runs outside of the machines too."""
-        assert hosts <= HOSTS_MOST, "one /27"
-        return [f"{self._net}.{161 + host}" for host in range(hosts)]
+        assert hosts <= HOSTS_MOST, "a /24 for each 250"
+        nets = [self._host_net(second) for second in _HOST_NETS]
+        return [f"{nets[host // _HOSTS_EACH]}.{host % _HOSTS_EACH + 1}" for host in range(hosts)]
+
+    def _host_net(self, second: int) -> str:
+        return f"10.{second}.{self._pid % 250}"
 
     def cut(self, machine: Machine, *cables: str) -> None:
         """From now on nothing goes through these (D: all), and nobody is told."""
@@ -92,13 +97,14 @@ class Lan:
     def _build(self) -> None:
         _ip(f"link add {self._bridge} address {self._mac(0)} type bridge stp_state 0 forward_delay 0")
         _ip(*(f"address add {self.here(cable)}/26 dev {self._bridge}" for cable in CABLES))
-        _ip(f"link set {self._bridge} up", f"route add local {self._net}.160/27 dev {self._bridge}")
+        hosts = [f"{self._host_net(second)}.0/24" for second in _HOST_NETS]
+        _ip(f"link set {self._bridge} up", *(f"route add local {net} dev {self._bridge}" for net in hosts))
         for machine in self.machines:
             _ip(f"netns add {machine.namespace}")
             _ip("link set lo up", at=machine)
             for place, cable in enumerate(CABLES):
                 self._lay(machine, cable, f"{self._net}.{64 * place + 2 + machine.number}")
-            _ip(*(_neighbour(host, self._mac(0), "web") for host in self.web(HOSTS_MOST)), at=machine)
+            _ip(*(f"route add {net} via {self.here('web')}" for net in hosts), at=machine)
 
     def _lay(self, machine: Machine, cable: str, address: str) -> None:
         port, mac = self._port(machine, cable), self._mac(1 + machine.number * len(CABLES) + CABLES.index(cable))

@@ -1,80 +1,23 @@
 """Behind a real PgBouncer in transaction mode: a crawl, or one line that says what to do."""
 
-import os
-import shutil
-import socket
-import subprocess
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from threading import Barrier
-from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
 from app.admin import crawls, doctor, seeds
 from app.crawl.state.setup import make_sender, make_worker
 from app.errors import InputError, ServiceError
-from app.local.running import free_port
 from app.model import CrawlSpec
 from app.store import db, migrate
 from tests.crawl.loop import make_settings, run
 from tests.crawl.web import Web, html
+from tests.pooler import PGBOUNCER, pgbouncer, through
 from tests.store.rows import Aside, one, sql
 
-PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-PATIENCE_S = 30.0
 REMEDY = r"write \?pooler=transaction at the end of TIPTOE_DATABASE_URL"
 pytestmark = pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is not installed (apt-get install pgbouncer)")
-
-
-@contextmanager
-def pgbouncer(folder: Path, server: str, **settings: str) -> Iterator[int]:
-    """One before the tests' Postgres, two server connections for all. As root it runs as nobody. Its port."""
-    assert PGBOUNCER is not None
-    where, port = urlsplit(server), free_port(None)
-    lines = {
-        "listen_addr": "127.0.0.1",
-        "listen_port": str(port),
-        "unix_socket_dir": "",
-        "auth_type": "any",
-        "pool_mode": "transaction",
-        "default_pool_size": "2",
-        "max_client_conn": "200",
-        **settings,
-    }
-    folder.mkdir(exist_ok=True)
-    ini = folder / f"pgbouncer-{port}.ini"
-    ini.write_text(
-        f"[databases]\n* = host={where.hostname} port={where.port} user={where.username} password={where.password}\n"
-        "[pgbouncer]\n" + "".join(f"{name} = {value}\n" for name, value in lines.items())
-    )
-    ini.chmod(0o644)
-    with (folder / f"pgbouncer-{port}.log").open("wb") as log:
-        process = subprocess.Popen(
-            [PGBOUNCER, str(ini)], stdout=log, stderr=log, user="nobody" if os.geteuid() == 0 else None
-        )
-    try:
-        _await_port(port, process)
-        yield port
-    finally:
-        process.terminate()
-        process.wait(PATIENCE_S)
-
-
-def _await_port(port: int, process: "subprocess.Popen[bytes]") -> None:
-    until = time.monotonic() + PATIENCE_S
-    while time.monotonic() < until and process.poll() is None:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-    raise AssertionError(f"pgbouncer does not listen (ended: {process.poll()})")
-
-
-def through(port: int, url: str, parameters: str = "") -> str:
-    where = urlsplit(url)
-    return urlunsplit(where._replace(netloc=f"{where.username}:x@127.0.0.1:{port}", query=parameters))
 
 
 @pytest.fixture(scope="module")
