@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Engine, text
 
 from app.store import clocks, db
-from tests.store.rows import ISOLATE, OFFER_S, claim, make_due_host, one, sql
+from tests.store.rows import ISOLATE, OFFER_S, claim, one, sql
 
 
 def test_the_claim_finds_due_hosts_by_index(make_database: Callable[[], str]) -> None:
