@@ -14,10 +14,9 @@ from sqlalchemy import Connection
 
 from app.model import Failure
 from app.store import board
-from app.store.board import Row
+from app.store.board import FAILED_ROWS, Row
 from app.words import counted
 
-ROWS: Final = 500  # of hosts and their classes
 NAMED: Final = 5  # hosts in a sentence
 FEW: Final = 10  # requests: of fewer no share is judged, but a host's
 HOURS: Final = 24
@@ -72,7 +71,7 @@ class HostFailures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failures:
-    """Failures of the last day. hosts: those with failures, the worst first, cut at ROWS; the numbers are of all
+    """Failures of the last day. hosts: those with failures, the worst first, cut at FAILED_ROWS; the numbers are of all
 
     asked_hosts, failing_hosts: how many were asked, and fail;   requests, failed: sent, and failed
     """
@@ -115,7 +114,11 @@ NOTHING_FAILED: Final = Failures()
 
 def failures(tx: Connection, crawl_id: int | None = None) -> Failures:
     """Read what failed of late, of all hosts or those of a crawl."""
-    rows = board.failing(tx, crawl_id=crawl_id, rows=ROWS)
+    return of_rows(board.failing(tx, crawl_id=crawl_id, rows=FAILED_ROWS))
+
+
+def of_rows(rows: Sequence[Row]) -> Failures:
+    """The same, of rows that were read."""
     if not rows:
         return NOTHING_FAILED
     first = rows[0]

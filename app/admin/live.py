@@ -1,20 +1,17 @@
-"""Reads the state of a running crawl for the live view, at a bounded cost for any size.
+"""Renders the snapshot of the fleet for the live view of one crawl, with the hosts and failures that it lists.
 
-Exact numbers would need to read a row per host. So each look reads the next slice of the hosts, and adds the sums that
-earlier slices had in this round or the last one. Up to SLICE hosts a look is exact; a million hosts take some minutes.
 The summary at the end of a crawl is counted in full (`app.store.crawls.totals`).
 """
 
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
-from app.store import db, live, segments, urls
-from app.store.live import CrawlRow, HostRow, Slice
+from app.store import board, fleet, live, segments
+from app.store.board import CrawlLine
+from app.store.live import HostRow
 
-SLICE = 2_000
 MOST_QUEUED = 1_000
 
 
@@ -28,17 +25,17 @@ class Look:
     newest    the URL of its newest request in the last minute
     stopped   why nothing is fetched: the archive cannot be written
     is_full   False: all but the crawl is as it was at the last full look, or left out
-    is_whole  False: not all hosts have been read once, and pages, failed and bytes are too low
+    is_exact  False: it has so many hosts that failed is an estimate
     """
 
-    crawl: CrawlRow
+    crawl: CrawlLine
     pages: int
     failed: int
     bytes: int
     queued: int
     failures: Sequence[tuple[str, int]]
     hosts: Sequence[HostRow]
-    is_whole: bool
+    is_exact: bool = True
     newest: str | None = None
     stopped: str | None = None
     is_full: bool = True
@@ -49,76 +46,38 @@ class Look:
 
 
 @dataclass(slots=True)
-class Round:
-    """Sums over a table, read slice by slice, again and again.   after: the id that the next slice follows"""
-
-    after: int = 0
-    is_whole: bool = False
-    _slices: list[Counter[str]] = field(default_factory=list)
-    _at: int = 0
-
-    @property
-    def is_amid(self) -> bool:
-        """Whether slices of this round are still to be read."""
-        return self.after != 0 or not self.is_whole
-
-    @property
-    def sums(self) -> Counter[str]:
-        return sum(self._slices, Counter[str]())
-
-    def read(self, slice_after: Callable[[int], Slice], n: int) -> Counter[str]:
-        """Read the next slice, and return the sums.   n: rows of a slice; only the last has fewer"""
-        found = slice_after(self.after)
-        self._slices[self._at : self._at + 1] = [found.sums]
-        self._at += 1
-        if found.seen < n or found.last is None:
-            del self._slices[self._at :]
-            self.after, self._at, self.is_whole = 0, 0, True
-        else:
-            self.after = found.last
-        return self.sums
-
-
-@dataclass(slots=True)
 class Live:
-    """Watches one crawl, and keeps the sums of its looks.   queues: all that hosts may be on"""
+    """Watches one crawl.   queues: all that hosts may be on"""
 
     engine: Engine
     crawl_id: int
     queues: Sequence[str]
-    slice: int = SLICE
-    _fetched: Round = field(default_factory=Round)
+    _seen: Look | None = None
+    _kept: fleet.Kept = field(default_factory=fleet.Kept)
 
     def look(self, *, in_full: bool = True) -> Look:
         """Read the crawl as it is now. Raises ServiceError.
 
-        in_full: to be shown. Else only whether the crawl goes on is asked, and a round that has begun is gone on with
+        in_full: to be shown. Else only whether the crawl goes on is asked
         """
-        failures, hosts, queued, newest, stopped = [], [], 0, None, None
-        with db.transaction(self.engine) as tx:
-            crawl = live.crawl(tx, self.crawl_id)
-            if in_full or self._fetched.is_amid:
-                self._fetched.read(
-                    lambda after: live.fetched(tx, crawl_id=self.crawl_id, after=after, n=self.slice), self.slice
-                )
-            if in_full:
-                queued = urls.queued_some(tx, crawl_id=self.crawl_id, most=MOST_QUEUED)
-                failures = live.failures(tx, self.crawl_id)
-                newest = live.newest(tx, self.crawl_id)
-                if crawl.state == "active":  # else nothing comes, whatever the hosts' rows say
-                    hosts = live.hosts(tx, crawl_id=self.crawl_id, queues=self.queues)
-                stopped = next((node.stopped_because for node in segments.nodes(tx) if node.stopped_because), None)
-        got = self._fetched.sums
+        with fleet.snapshot(self.engine) as tx:
+            if in_full or self._seen is None:
+                self._seen = self._read(tx)
+                return self._seen
+            return replace(self._seen, crawl=board.crawl(tx, self.crawl_id), is_full=False, failures=(), hosts=())
+
+    def _read(self, tx: Connection) -> Look:
+        crawl = fleet.crawl_now(tx, self.crawl_id, self._kept)
+        is_active = crawl.line.state == "active"  # else nothing comes, whatever the hosts' rows say
         return Look(
-            crawl=crawl,
-            pages=got["pages"],
-            failed=got["failed"],
-            bytes=got["bytes"],
-            queued=queued,
-            failures=failures,
-            hosts=hosts,
-            is_whole=self._fetched.is_whole,
-            newest=newest,
-            stopped=stopped,
-            is_full=in_full,
+            crawl=crawl.line,
+            pages=crawl.brought.pages,
+            failed=crawl.brought.failed,
+            bytes=crawl.brought.bytes,
+            queued=min(crawl.queued, MOST_QUEUED),
+            failures=live.failures(tx, self.crawl_id),
+            hosts=live.hosts(tx, crawl_id=self.crawl_id, queues=self.queues) if is_active else (),
+            is_exact=crawl.brought.is_exact,
+            newest=live.newest(tx, self.crawl_id),
+            stopped=fleet.stopped(segments.nodes(tx)),
         )

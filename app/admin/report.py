@@ -25,15 +25,15 @@ from app.store import (
     crawls,
     db,
     fetches,
-    hosts,
+    fleet,
     pages,
-    segments,
     sitemaps,
     suppressions,
     urls,
     visits,
 )
 from app.store.crawls import Crawl, Totals
+from app.store.fleet import Brought
 from app.store.segments import ArchiveNode
 from app.words import counted
 
@@ -46,13 +46,17 @@ MOST_LED = 1_000  # of the URLs that seeds redirect to
 LATEST_VISITS = 5
 MOST_COUNTED = 10_000
 DAYS = 7
+_OF_CRAWL = (  # of Totals
+    *("id", "name", "state", "ended_because", "ended_detail", "round", "sitemaps", "honour_opt_outs", "archive"),
+)
+_BROUGHT = ("pages", "fetches", "failed", "bytes", "hosts")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
     """The state of the fleet.
 
-    crawls           totals of each
+    crawls           totals of each; estimated: names of those with too many hosts for exact ones
     waiting          because, hosts, earliest
     waiting_percent  the share of the hosts that were counted for it; below 100 it is an estimate
     offers           outstanding, by queue
@@ -62,6 +66,7 @@ class Status:
     """
 
     crawls: list[Totals]
+    estimated: list[str]
     waiting: Sequence[Row]
     waiting_percent: float
     offers: dict[str, int]
@@ -102,18 +107,30 @@ class Report:
 
 def status(engine: Engine, *, most: int = MOST_COUNTED) -> Status:
     """The state of the fleet, at once: it counts neither every URL nor, beyond `most`, every host that waits."""
-    with db.transaction(engine) as tx:
-        waiting, percent = hosts.waits(tx, most=most)
+    with fleet.snapshot(engine) as tx:
+        kept = fleet.Kept()
+        now = fleet.now(tx, (), fleet.sample(tx, hosts=most), kept, most=0)
+        every = crawls.every(tx)
+        brought = [fleet.brought(tx, crawl.id, kept) for crawl in every]
         return Status(
-            crawls=[crawls.totals(tx, crawl.id) for crawl in crawls.every(tx)],
-            waiting=waiting,
-            waiting_percent=percent,
-            offers=hosts.offers_outstanding(tx),
+            crawls=[_totals(tx, crawl, each) for crawl, each in zip(every, brought, strict=True)],
+            estimated=[crawl.name for crawl, each in zip(every, brought, strict=True) if not each.is_exact],
+            waiting=now.waits,
+            waiting_percent=now.sampled.percent,
+            offers=dict(now.offers),
             visits=visits.latest(tx, LATEST_VISITS),
-            archive=segments.nodes(tx),
+            archive=now.nodes,
             needs_script=pages.shells(tx, most=most),
             webhooks=failing(tx),
         )
+
+
+def _totals(tx: Connection, crawl: Crawl, brought: Brought) -> Totals:
+    return Totals(
+        **{name: getattr(crawl, name) for name in _OF_CRAWL},
+        **{name: getattr(brought, name) for name in _BROUGHT},
+        suppressed=suppressions.counted(tx, crawl.id),
+    )
 
 
 def of(engine: Engine, name: str) -> Totals:

@@ -59,6 +59,8 @@ def status(as_json: AsJson = False) -> None:
         show_json(found)
         return
     show_totals(found.crawls, _CRAWL)
+    if found.estimated:
+        answer(f"requests, failed and hosts are estimates of: {', '.join(found.estimated)}")
     exact = found.waiting_percent >= 100
     heading("hosts wait for" if exact else f"hosts wait for (estimated from {found.waiting_percent:.2g} % of them)")
     rows_table(("because", "hosts", "earliest"), found.waiting) if found.waiting else answer("  none")

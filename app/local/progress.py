@@ -77,7 +77,7 @@ class LiveView:
         if self.is_quiet:
             return
         now = self.monotonic()
-        if look.is_whole and look.is_full:
+        if look.is_full:
             self._seen.append((now, look.pages))
             while len(self._seen) > 2 and now - self._seen[1][0] >= RATE_OVER_S:
                 del self._seen[0]
@@ -105,12 +105,11 @@ class LiveView:
 def line(look: Look, rate: float) -> str:
     """`docs: 12 pages (1.0/s), 34 queued, 0 failed, 0.1 MB; end in 0:00:48 (max_pages); hosts: 1 being visited`.
 
-    Incomplete numbers are too low, and are marked.
+    An estimate is marked.
     """
-    over = "" if look.is_whole else "over "
     parts = [
-        f"{look.crawl.name}: {over}{counted(look.pages, 'page')} ({rate:.1f}/s), {_queued(look)} queued, "
-        f"{look.failed:,} failed, {sized(look.bytes)}"
+        f"{look.crawl.name}: {counted(look.pages, 'page')} ({rate:.1f}/s), {_queued(look)} queued, "
+        f"{_failed(look)} failed, {sized(look.bytes)}"
     ]
     if end := until_budget(look, rate):
         parts.append(end)
@@ -140,7 +139,7 @@ def until_budget(look: Look, rate: float) -> str | None:
         ends.append(((crawl.max_bytes - look.bytes) / (rate * look.bytes / look.pages), "max_bytes"))
     if crawl.max_seconds is not None:
         ends.append((crawl.max_seconds - crawl.active_s, "max_seconds"))
-    if not ends or crawl.state != "active" or not look.is_whole:
+    if not ends or crawl.state != "active":
         return None
     seconds, budget = min(ends)
     return f"end in {_duration(seconds)} ({budget})"
@@ -151,7 +150,7 @@ def share_done(look: Look) -> float | None:
     if look.crawl.max_pages is not None:
         return min(look.pages / look.crawl.max_pages, 1.0)
     known = look.pages + look.queued
-    return look.pages / known if known and look.is_whole and look.queued < MOST_QUEUED else None
+    return look.pages / known if known and look.queued < MOST_QUEUED else None
 
 
 def _bar(share: float) -> str:
@@ -170,10 +169,9 @@ def screen(look: Look, rate: float, console: "Console", gap_s: float = 0.0) -> "
     facts = Table.grid(padding=(0, 2, 0, 0))
     facts.add_column(no_wrap=True)
     facts.add_column(overflow="ellipsis", no_wrap=True, max_width=max(console.width - len("stopped  "), 1))
-    over = "" if look.is_whole else "over "
     of = f" of {crawl.max_pages:,}" if crawl.max_pages is not None else ""
     end = until_budget(look, rate)
-    facts.add_row("pages", ", ".join([f"{over}{look.pages:,}{of}", f"{rate:.1f}/s", *([end] if end else [])]))
+    facts.add_row("pages", ", ".join([f"{look.pages:,}{of}", f"{rate:.1f}/s", *([end] if end else [])]))
     is_low = console.height < LOW_TERMINAL
     if (share := share_done(look)) is not None and not is_low:
         facts.add_row("done", _cell(_bar(share)))
@@ -234,7 +232,11 @@ def _next(host: HostRow) -> str:
 
 def _failures(look: Look) -> str:
     classes = [f"{name} {n:,}" for name, n in look.failures[:MOST_CLASSES]]
-    return harmless(f"{look.failed:,}" + (f"; in the last minute: {', '.join(classes)}" if classes else ""))
+    return harmless(_failed(look) + (f"; in the last minute: {', '.join(classes)}" if classes else ""))
+
+
+def _failed(look: Look) -> str:
+    return f"{look.failed:,}" if look.is_exact else f"about {look.failed:,}"
 
 
 def _queued(look: Look) -> str:

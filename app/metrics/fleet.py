@@ -8,43 +8,38 @@ that comes too late says that `tiptoe web` is away.
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
-from sqlalchemy import Engine
-
-from app import plugins
 from app.errors import ServiceError
 from app.metrics import exposition
 from app.metrics.exposition import Value
 from app.metrics.machine import memory
 from app.metrics.targets import role_of
-from app.store import db, fleet, renders, segments
+from app.model.reasons import HostWait
+from app.store.fleet import FleetWatch
 
 GOOD_S = 5.0
 WAITS_S = 4.0  # Prometheus waits for 10 s if nobody tells it otherwise
-RENDERS_MOST = 10_000  # that are counted
 LANES = range(4)
-HOST_STATES = ("due", "offered", "visited", "waiting", "resting", "paused", "quiet")
+HOST_STATES = {
+    HostWait.DUE: "due",
+    HostWait.OFFERED: "offered",
+    HostWait.VISITED: "visited",
+    HostWait.DELAY: "waiting",
+    HostWait.RESTING: "resting",
+    HostWait.PAUSED: "paused",
+    HostWait.NOTHING: "quiet",
+}
 CRAWL_STATES = ("active", "paused", "finished")
 ROLES = ("worker", "render", "beat")
 BACKLOGS = ("handlers", "near_duplicates", "search")  # queues of features that serve the whole fleet
 
 
 class FleetPage:
-    """The page of a web process. Threads share it.
+    """The page of a web process. Threads share it.   offer_s: seconds that an offer stands"""
 
-    queues  all that hosts may be on;   offer_s  seconds that an offer stands
-    """
-
-    def __init__(
-        self,
-        engine: Engine,
-        queues: Sequence[str],
-        *,
-        offer_s: float,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._engine, self._queues, self._offer_s, self._monotonic = engine, queues, offer_s, monotonic
+    def __init__(self, watch: FleetWatch, *, offer_s: float, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._watch, self._offer_s, self._monotonic = watch, offer_s, monotonic
         self._lock = threading.Lock()
         self._reader: threading.Thread | None = None
         self._good_until = float("-inf")
@@ -86,34 +81,29 @@ class FleetPage:
         return {**_without_postgres(), **found, "tiptoe_postgres_up": 1.0, "tiptoe_fleet_read_seconds": took_s}
 
     def _ask(self) -> dict[str, Value]:
-        with db.transaction(self._engine) as tx:
-            sample = fleet.sample(tx)
-            lanes = fleet.frontier(tx, sample.urls)
-            hosts = fleet.hosts(tx, sample.hosts)
-            judged = fleet.judged(tx)
-            crawls = fleet.crawls(tx)
-            nodes = segments.nodes(tx)
-            browsers = renders.workers(tx)
-            backlog = plugins.backlog(tx)
-            renders_due = renders.depth(tx, RENDERS_MOST)
-            roles = Counter(role_of(each.name) for each in fleet.serving(tx))
-            lag_s = fleet.lag_s(tx, self._queues, offer_s=self._offer_s)
-        stopped = sum(node.stopped_because is not None for node in nodes)
-        without = sum(each.problem is not None for each in browsers)
-        free = {"tiptoe_archive_free_bytes": min(node.free_bytes for node in nodes)} if nodes else {}
+        now = self._watch.now(most=0)
+        lanes = now.sampled.lanes
+        waits = {HOST_STATES[HostWait.of(row["because"])]: 0.0 for row in now.all_waits}
+        for row in now.all_waits:
+            waits[HOST_STATES[HostWait.of(row["because"])]] += row["hosts"]
+        roles = Counter(role_of(each.name) for each in now.serving)
+        stopped = sum(node.stopped_because is not None for node in now.nodes)
+        without = sum(each.problem is not None for each in now.browsers)
+        free = {"tiptoe_archive_free_bytes": min(node.free_bytes for node in now.nodes)} if now.nodes else {}
+        judged = now.sampled.judged
         return {
             "tiptoe_frontier_urls": {(lane,): lanes[lane].queued if lane in lanes else 0.0 for lane in LANES},
             "tiptoe_queue_depth_urls": sum(depth.due for depth in lanes.values()),
-            "tiptoe_hosts": {state: hosts.get(state, 0.0) for state in HOST_STATES},
-            "tiptoe_leases": hosts.get("visited", 0.0),
-            "tiptoe_dispatch_lag_seconds": lag_s,
+            "tiptoe_hosts": {state: waits.get(state, 0.0) for state in HOST_STATES.values()},
+            "tiptoe_leases": now.visited,
+            "tiptoe_dispatch_lag_seconds": now.unserved.lag_s(self._offer_s),
             "tiptoe_recent_violations": {"gap": judged.gap, "concurrent": judged.concurrent},
             "tiptoe_recent_requests_judged": judged.judged,
-            "tiptoe_crawls": {state: crawls.get(state, 0) for state in CRAWL_STATES},
-            "tiptoe_archive_nodes": {"stopped": stopped, "writing": len(nodes) - stopped},
-            "tiptoe_backlog_pages": {(queue,): backlog.get(queue, 0) for queue in BACKLOGS},
-            "tiptoe_renders_due": renders_due,
-            "tiptoe_render_workers": {"without_browser": without, "ready": len(browsers) - without},
+            "tiptoe_crawls": {state: now.states.get(state, 0) for state in CRAWL_STATES},
+            "tiptoe_archive_nodes": {"stopped": stopped, "writing": len(now.nodes) - stopped},
+            "tiptoe_backlog_pages": {(queue,): now.sampled.backlog.get(queue, 0) for queue in BACKLOGS},
+            "tiptoe_renders_due": now.sampled.renders,
+            "tiptoe_render_workers": {"without_browser": without, "ready": len(now.browsers) - without},
             "tiptoe_processes_serving": {role: roles[role] for role in ROLES},
             **free,
         }

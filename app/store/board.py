@@ -16,6 +16,7 @@ _sql = db.queries("board")
 Row = Mapping[str, Any]
 END = (datetime(9999, 1, 1, tzinfo=UTC), 2**63 - 1)  # before it: the newest
 START = (datetime(1, 1, 2, tzinfo=UTC), 0)
+FAILED_ROWS = 500  # of hosts and their classes
 NEWEST = 20_000  # requests of the log that a page of sums may read
 
 
@@ -38,16 +39,6 @@ class CrawlLine(NamedTuple):
     finished_at: datetime | None
     now: datetime
     active_s: float
-
-
-class Rate(NamedTuple):
-    """Requests of a crawl in a window of time. crawl_id: None for robots.txt."""
-
-    crawl_id: int | None
-    requests: int
-    pages: int
-    failed: int
-    bytes: int
 
 
 class Step(NamedTuple):
@@ -73,11 +64,6 @@ class RunningVisit(NamedTuple):
 
 def crawls(tx: Connection, n: int) -> Sequence[CrawlLine]:
     return db.run(tx, _sql["crawls"], {"n": n}).of(CrawlLine)
-
-
-def rates(tx: Connection, *, from_s: float, until_s: float) -> Sequence[Rate]:
-    """Requests by crawl, of a window that begins and ends so many seconds ago."""
-    return db.run(tx, _sql["rates"], {"from_s": from_s, "until_s": until_s, "n": NEWEST}).of(Rate)
 
 
 def history(tx: Connection, *, crawl_id: int | None, within_s: float, step_s: int) -> Sequence[Step]:
@@ -208,12 +194,6 @@ def workers(tx: Connection, n: int) -> list[Row]:
 def sizes(tx: Connection) -> dict[str, int]:
     """Rows of the large tables, as Postgres estimates them; it counts while it cleans."""
     return {row.name: row.rows for row in db.run(tx, _sql["sizes"])}
-
-
-def overdue(tx: Connection, queues: Sequence[str]) -> tuple[int, float | None]:
-    """How many crawls are active, and for how many seconds the first host has been due; None: no host is."""
-    row = db.run(tx, _sql["overdue"], {"queues": list(queues)}).one()
-    return row.active, row.overdue_s
 
 
 def _rows(found: Rows) -> list[Row]:

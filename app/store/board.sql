@@ -54,22 +54,6 @@ WHERE host_id = :host_id AND crawl_id = :crawl_id AND key = :key
 ORDER BY handler, n
 LIMIT 100
 
--- rates: requests of each crawl in a window of the log, among its newest n
-SELECT crawl_id, count(*) AS requests,
-       count(*) FILTER (WHERE kind = 'page' AND outcome IN ('page', 'unchanged')) AS pages,
-       count(*) FILTER (
-           WHERE outcome NOT IN ('page', 'unchanged', 'redirect', 'unwanted', 'not_found', 'gone', 'unsent')) AS failed,
-       CAST(coalesce(sum(wire_bytes), 0) AS bigint) AS bytes
-FROM (
-    SELECT crawl_id, kind, outcome, wire_bytes
-    FROM fetches
-    WHERE started_at > statement_timestamp() - make_interval(secs => :from_s)
-      AND started_at <= statement_timestamp() - make_interval(secs => :until_s)
-    ORDER BY started_at DESC
-    LIMIT :n
-) AS newest
-GROUP BY crawl_id
-
 -- history: requests in steps of time, among the newest n of the log; of one crawl, or of all
 SELECT CAST(floor(extract(epoch FROM started_at) / :step_s) * :step_s AS bigint) AS at,
        count(*) FILTER (WHERE kind = 'page' AND outcome IN ('page', 'unchanged')) AS pages,
@@ -359,18 +343,6 @@ LEFT JOIN pg_class AS p ON p.oid = i.inhparent
 WHERE t.relkind = 'r' AND t.relnamespace = CAST(current_schema() AS regnamespace)
   AND coalesce(p.relname, t.relname) IN ('urls', 'hosts', 'fetches', 'pages', 'captures')
 GROUP BY 1
-
--- overdue: whether a crawl is active, and the first host that has been due and unclaimed on each queue
-SELECT (SELECT count(*) FROM crawls WHERE state = 'active') AS active,
-       CAST(extract(epoch FROM clock_timestamp() - min(due.next_fetch_at)) AS double precision) AS overdue_s
-FROM unnest(CAST(:queues AS text[])) AS queue (name)
-CROSS JOIN LATERAL (
-    SELECT h.next_fetch_at
-    FROM hosts AS h
-    WHERE h.queue = queue.name AND h.next_fetch_at IS NOT NULL
-    ORDER BY h.next_fetch_at
-    LIMIT 1
-) AS due
 
 -- workers: workers with their latest visits, among the newest n visits
 SELECT worker, count(*) AS visits, count(*) FILTER (WHERE ended_at IS NULL AND ending IS NULL) AS running,

@@ -309,7 +309,7 @@ def repeat(act: Callable[[], _T]) -> _T:
 
 
 @contextmanager
-def transaction(engine: Engine, *, by_statement: bool = False) -> Iterator[Connection]:
+def transaction(engine: Engine, *, by_statement: bool = False, frozen: bool = False) -> Iterator[Connection]:
     """A short transaction, committed at the end.
 
     Raises ServiceError when Postgres is out of reach or refuses to serve, Deadlock when it undid it for another's sake,
@@ -317,6 +317,7 @@ def transaction(engine: Engine, *, by_statement: bool = False) -> Iterator[Conne
 
     by_statement: each statement commits by itself, inside Postgres: a row that many wait for is not locked for a round
     trip, nor until a busy process sends COMMIT.
+    frozen: all statements see one moment, and only read.
 
     Its queries are not pipelined (psycopg's pipeline mode saves round trips): to Postgres, a backend that waits in a
     pipeline is not idle in a transaction, so a process that is stopped there would keep its host locked.
@@ -325,6 +326,8 @@ def transaction(engine: Engine, *, by_statement: bool = False) -> Iterator[Conne
         with _connection(engine) as connection:
             if by_statement:
                 connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+            if frozen:
+                connection = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
             with connection.begin():
                 deadline.tell(connection.connection, begins=True)
                 yield connection

@@ -35,8 +35,12 @@ def took_too_long(seconds: float, what: str, remedy: str) -> TookTooLong:
 
 @contextmanager
 def within(seconds: float, *, what: str, remedy: str) -> Iterator[None]:
-    """Let the block take so long. Beyond that its SQL raises TookTooLong.   what, remedy: of that error"""
-    token = _current.set(_Deadline(seconds, what, remedy))
+    """Let the block take so long. Beyond that its SQL raises TookTooLong.   what, remedy: of that error
+
+    A deadline around it that comes sooner stays.
+    """
+    made, around = _Deadline(seconds, what, remedy), _current.get()
+    token = _current.set(made if around is None or made.until < around.until else around)
     try:
         yield
     finally:

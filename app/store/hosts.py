@@ -20,10 +20,6 @@ _sql = db.queries("hosts")
 MOST_QUEUED = 10_000
 
 
-def offers_outstanding(tx: Connection) -> dict[str, int]:
-    return {row.queue: row.offers for row in db.run(tx, _sql["offers_outstanding"])}
-
-
 def claim_due(
     tx: Connection,
     *,
@@ -195,11 +191,6 @@ def pause_outlived(tx: Connection) -> int:
     return len(tx.execute(_sql["pause_outlived"]).all())
 
 
-def missed(tx: Connection, queues: Sequence[str], misses: int) -> int:
-    """The number of hosts of these queues whose last offers, so many in a row, no worker took up."""
-    return int(tx.execute(_sql["missed"], {"queues": list(queues), "misses": misses}).scalar_one())
-
-
 def held_by(tx: Connection, machine: str) -> list[tuple[int, UUID, str]]:
     """(host id, token, worker) of the leases that workers on this machine hold."""
     return [(row.host_id, row.token, row.worker) for row in tx.execute(_sql["held_by"], {"machine": machine})]
@@ -285,15 +276,6 @@ def ahead(tx: Connection) -> tuple[int, datetime | None]:
 def queues(tx: Connection) -> list[Mapping[str, Any]]:
     """Rows of queue, hosts, offers, overdue, overdue_since, for hosts that have a next contact."""
     return [dict(row) for row in tx.execute(_sql["queues"]).mappings()]
-
-
-def waits(tx: Connection, *, most: int) -> tuple[list[Mapping[str, Any]], float]:
-    """Rows of because, hosts, earliest: the number of hosts per cause of waiting, in v_host_status's words.
-
-    Beyond `most` hosts they are estimated from a sample of so many. Also returns its share in percent; 100: exact.
-    """
-    percent = tx.execute(_sql["waits_percent"], {"most": most}).scalar_one()
-    return [dict(row) for row in tx.execute(_sql["waits"], {"percent": percent}).mappings()], float(percent)
 
 
 def _contacts(contacts: Sequence[Contact]) -> db.RowsParam:

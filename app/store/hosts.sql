@@ -1,9 +1,3 @@
--- offers_outstanding: offers not taken up yet, per queue
-SELECT queue, count(*) AS offers
-FROM hosts
-WHERE state = 'offered' AND lease_until > statement_timestamp()
-GROUP BY queue
-
 -- claim_due: lease due hosts, n at most, in each queue as many as it has capacity for, searching from :since on
 -- statement_timestamp(), not clock_timestamp(): a volatile bound cannot use the index.
 -- The CTE is materialised: as a plain IN (SELECT ...) the planner may run it again and claim too many.
@@ -414,25 +408,6 @@ SELECT h.*, clock_timestamp() AS now,
         ) AS counted) AS queued
 FROM hosts AS h
 WHERE h.name = :name
-
--- waits_percent: the share of the table that has about :most hosts; ids are given in sequence, and no host is deleted
-SELECT least(100, 100.0 * :most / greatest((SELECT max(id) FROM hosts), 1)) AS percent
-
--- waits: the number of hosts by cause of waiting, in the words of v_host_status; hosts with nothing queued are left out
--- Counted in a sample of the table's blocks. What a host waits for takes a probe for each active crawl, seconds at
--- 200,000 hosts.
--- An array, so that the view is asked for these hosts alone: for a subquery it is made for all of them first.
-SELECT CASE WHEN state = 'offered' THEN 'offered' ELSE waits_for END AS because,
-       CAST(round(count(*) * 100 / CAST(:percent AS numeric)) AS bigint) AS hosts, min(next_fetch_at) AS earliest
-FROM v_host_status
-WHERE (state = 'paused' OR next_fetch_at IS NOT NULL)
-  AND host = ANY(ARRAY(SELECT name FROM hosts TABLESAMPLE SYSTEM (CAST(:percent AS real))))
-GROUP BY 1
-ORDER BY 2 DESC, 1
-
--- missed: the number of hosts of these queues with repeated offers that no worker takes up
-SELECT count(*) FROM hosts
-WHERE queue = ANY(CAST(:queues AS text[])) AND state = 'offered' AND offers_missed >= :misses
 
 -- held_by: leases of visits that a machine's workers hold, with the worker's name
 SELECT h.id AS host_id, h.lease_token AS token, v.worker

@@ -1,6 +1,5 @@
 """Data for the live view of a crawl. Each function runs one query of live.sql and reads a bounded number of rows."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -13,17 +12,6 @@ _sql = db.queries("live")
 MOST_HOSTS = 60
 EACH_QUEUE = 8
 NEWEST_REQUESTS = 4_000
-
-
-class CrawlRow(NamedTuple):
-    """The crawl's row. active_s: seconds since its start or last resumption."""
-
-    name: str
-    state: str
-    max_pages: int | None
-    max_bytes: int | None
-    max_seconds: float | None
-    active_s: float
 
 
 class HostRow(NamedTuple):
@@ -40,28 +28,6 @@ class HostRow(NamedTuple):
     next_s: float | None
     because: str
     detail: str | None = None
-
-
-class Slice(NamedTuple):
-    """The rows after a given id.
-
-    seen  how many there were
-    last  the id of the last one, None: there was none"""
-
-    seen: int
-    last: int | None
-    sums: Counter[str]
-
-
-def crawl(tx: Connection, crawl_id: int) -> CrawlRow:
-    (row,) = db.run(tx, _sql["crawl"], {"crawl_id": crawl_id}).of(CrawlRow)
-    return row
-
-
-def fetched(tx: Connection, *, crawl_id: int, after: int, n: int) -> Slice:
-    """Pages, failures and bytes of the next n hosts of a crawl, by id."""
-    row = db.run(tx, _sql["fetched"], {"crawl_id": crawl_id, "after": after, "n": n}).one()
-    return Slice(row.seen, row.last, Counter(pages=row.pages, failed=row.failed, bytes=row.bytes))
 
 
 def failures(tx: Connection, crawl_id: int) -> list[tuple[str, int]]:

@@ -67,6 +67,11 @@ def of_url(tx: Connection, key: bytes, *, host: str | None = None) -> list[Mappi
     return [dict(row) for row in tx.execute(_sql["of_url"], values).mappings()]
 
 
+def counted(tx: Connection, crawl_id: int) -> int:
+    """Links of a crawl that were refused."""
+    return int(db.run(tx, _sql["counted"], {"crawl_id": crawl_id}).scalar_one())
+
+
 def reasons(tx: Connection, crawl_id: int) -> list[Mapping[str, Any]]:
     """Rows of reason, links, times, last_at."""
     return [dict(row) for row in tx.execute(_sql["reasons"], {"crawl_id": crawl_id}).mappings()]

@@ -18,6 +18,9 @@ ORDER BY s.count DESC
 LIMIT :n)
 ORDER BY crawl_id, count DESC
 
+-- counted: how many links of a crawl were refused
+SELECT count(*) FROM suppressions WHERE crawl_id = :crawl_id
+
 -- reasons: how many links of a crawl were refused, and why
 SELECT reason, count(*) AS links, CAST(sum(count) AS bigint) AS times, max(last_at) AS last_at
 FROM suppressions

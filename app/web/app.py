@@ -10,10 +10,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.admin.audit import audit
-from app.admin.board.pulse import PulseWatch
+from app.admin.board.pulse import look
 from app.admin.board.tally import tally
 from app.config import Settings
 from app.errors import InputError, ServiceError, TookTooLong
+from app.metrics.fleet import FleetPage
+from app.store.fleet import FleetWatch
 from app.web.board import Board, board_of
 from app.web.checks import Checks
 from app.web.deadline import PAGE_S, STATUS, PageDeadline
@@ -28,13 +30,15 @@ from app.web.users import Users
 
 def make_app(settings: Settings, engine: Engine, *, page_s: float = PAGE_S) -> Starlette:
     """The app of one process. engine: its own.   page_s: that a page may take"""
-    watch, checks = PulseWatch(engine, settings), Checks(engine, settings)
+    fleet = FleetWatch(engine, settings.queue_names)
+    checks = Checks(fleet, settings)
     board = Board(
         settings=settings,
         engine=engine,
         users=Users(settings),
-        watch=watch,
-        pulse=Pulse(lambda: told(watch.look(), checks())),
+        fleet=fleet,
+        figures=FleetPage(fleet, offer_s=settings.offer_s),
+        pulse=Pulse(lambda: told(look(fleet), checks())),
         checks=checks,
         counts=Once(partial(tally, engine)),
         exact=Once(partial(tally, engine, exactly=True)),

@@ -7,9 +7,10 @@ from sqlalchemy import Engine
 from starlette.requests import Request
 
 from app.admin.audit import Audit
-from app.admin.board.pulse import PulseWatch
 from app.admin.board.tally import CrawlTally
 from app.config import Settings
+from app.metrics.fleet import FleetPage
+from app.store.fleet import FleetWatch
 from app.web.checks import Checks
 from app.web.once import Once
 from app.web.pulse import Pulse
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 class Board:
     """Shared by the pages of a process.
 
-    watch   looks at all that is live, with the sums of its looks
+    fleet   the snapshot that pages, stream, probes and metrics render;   figures: for Prometheus
     checks  whether all is there that a crawl needs, looked at a moment ago
     counts  crawls in numbers;   exact: with every row counted
     proofs  of all hosts of a crawl
@@ -32,7 +33,8 @@ class Board:
     settings: Settings
     engine: Engine
     users: Users
-    watch: PulseWatch
+    fleet: FleetWatch
+    figures: FleetPage
     pulse: Pulse
     checks: Checks
     counts: Once[CrawlTally]

@@ -4,15 +4,13 @@ import threading
 import time
 from collections.abc import Sequence
 
-from sqlalchemy import Engine
-
 from app.admin import webhooks
 from app.admin.board.readiness import readiness
 from app.admin.doctor import Check, Grade
 from app.config import Settings
 from app.errors import ServiceError
 from app.runtime.broker import BrokerProbe
-from app.store import db, fleet
+from app.store.fleet import FleetWatch, JudgedGaps
 from app.words import counted
 
 CHECKED_EVERY_S = 3.0
@@ -24,8 +22,8 @@ POLITENESS = "politeness"
 class Checks:
     """The checks of one process: made once in a while, however many ask."""
 
-    def __init__(self, engine: Engine, settings: Settings) -> None:
-        self._engine, self._settings = engine, settings
+    def __init__(self, watch: FleetWatch, settings: Settings) -> None:
+        self._watch, self._settings = watch, settings
         url = settings.broker_url
         self._broker = None if url is None else BrokerProbe(url, within_s=BROKER_S)
         self._at = float("-inf")
@@ -44,7 +42,7 @@ class Checks:
         """Checks of this moment."""
         with self._lock:
             if time.monotonic() - self._at >= AT_ONCE_S:  # else another has just made them
-                ready = readiness(self._engine, self._settings).checks
+                ready = readiness(self._watch, stall_s=self._settings.stall_s).checks
                 self._found = [*ready, *self._of_broker(), *(self._of_work() if len(ready) > 1 else [])]
                 self._at = time.monotonic()
             return self._found
@@ -52,14 +50,13 @@ class Checks:
     def _of_work(self) -> Sequence[Check]:
         """Judge the newest requests as the alert does, and subscribers. Neither is a matter of readiness."""
         try:
-            with db.transaction(self._engine) as tx:
-                judged = fleet.judged(tx)
-            return [*self._of_politeness(judged), *webhooks.checks(self._engine)]
+            judged = self._watch.judged()
+            return [*self._of_politeness(judged), *webhooks.checks(self._watch.engine)]
         except ServiceError:  # it went since: the next look says so
             return []
 
     @staticmethod
-    def _of_politeness(judged: fleet.JudgedGaps) -> Sequence[Check]:
+    def _of_politeness(judged: JudgedGaps) -> Sequence[Check]:
         early = judged.gap + judged.concurrent
         if not early:
             return []

@@ -33,7 +33,7 @@ def readyz(request: Request) -> Response:
 
 def show_status(request: Request) -> Response:
     """How it goes, for a program. It wants a login where the pages do."""
-    found = status(board_of(request).engine, after=request.query_params.get("after", ""))
+    found = status(board_of(request).fleet, after=request.query_params.get("after", ""))
     found["hosts"] = {name: at and at.isoformat() for name, at in found["hosts"].items()}
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     return JSONResponse({**found, "memory": {"web_peak_bytes": peak}})

@@ -12,13 +12,14 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.types import Receive, Scope, Send
 
 from app.admin.board import pulse
-from app.admin.board.pulse import QUEUED_MOST, CrawlNow, Pulsation
+from app.admin.board.pulse import CrawlNow, Pulsation
 from app.admin.crawls import find
 from app.admin.doctor import Check, Grade
 from app.errors import InputError
 from app.model import Outcome
 from app.model.reasons import HostWait
 from app.store.board import Row
+from app.store.fleet import QUEUED_MOST
 from app.web.board import board_of
 from app.web.pulse import Pulse
 from app.web.render import ago
@@ -132,8 +133,8 @@ def crawl_texts(crawl: CrawlNow) -> Mapping[str, str]:
     return {
         "phase": crawl.phase.word,
         "means": crawl.phase.means,
-        "pages": f"{crawl.pages:,}" + ("" if crawl.is_whole else "+"),
-        "failed": f"{crawl.failed:,}" + ("" if crawl.is_whole else "+"),
+        "pages": f"{crawl.pages:,}",
+        "failed": ("" if crawl.is_exact else "about ") + f"{crawl.failed:,}",
         "bytes": sized(crawl.bytes),
         "queued": f"{crawl.queued:,}" + ("+" if crawl.queued == QUEUED_MOST else ""),
         "pages_s": rate(crawl.pages_s),

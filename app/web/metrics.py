@@ -4,17 +4,13 @@ They want a login where the dashboard has users, and no token. With TIPTOE_METRI
 too, without a login: Prometheus is no person.
 """
 
-from functools import lru_cache
-
 import orjson
-from sqlalchemy import Engine
 from starlette.requests import Request
 from starlette.responses import Response
 
 from app.config import Settings
-from app.metrics.fleet import FleetPage
 from app.metrics.targets import targets
-from app.web.board import board_of
+from app.web.board import Board, board_of
 
 _JSON = "application/json"
 
@@ -23,11 +19,7 @@ def metrics(request: Request) -> Response:
     """The fleet's figures."""
     from app.metrics.exposition import CONTENT_TYPE
 
-    board = board_of(request)
-    return Response(
-        _fleet(board.engine, board.settings.queue_names, board.settings.offer_s).page(),
-        headers={"content-type": CONTENT_TYPE},
-    )
+    return Response(board_of(request).figures.page(), headers={"content-type": CONTENT_TYPE})
 
 
 def listed(request: Request) -> Response:
@@ -35,7 +27,7 @@ def listed(request: Request) -> Response:
     return Response(orjson.dumps(targets(board_of(request).engine)), media_type=_JSON)
 
 
-def serve_beside(settings: Settings, engine: Engine) -> None:
+def serve_beside(settings: Settings, board: Board) -> None:
     """Serve both on the port of TIPTOE_METRICS, if it is set."""
     if settings.metrics is None:
         return
@@ -43,13 +35,7 @@ def serve_beside(settings: Settings, engine: Engine) -> None:
     from app.metrics.serve import serve_pages
 
     pages = {
-        "/metrics": lambda: (CONTENT_TYPE, _fleet(engine, settings.queue_names, settings.offer_s).page()),
-        "/metrics/targets": lambda: (_JSON, orjson.dumps(targets(engine))),
+        "/metrics": lambda: (CONTENT_TYPE, board.figures.page()),
+        "/metrics/targets": lambda: (_JSON, orjson.dumps(targets(board.engine))),
     }
     serve_pages(settings.metrics, pages, role="web")
-
-
-@lru_cache(maxsize=1)
-def _fleet(engine: Engine, queues: tuple[str, ...], offer_s: float) -> FleetPage:
-    """One for both ports: however many ask, Postgres is read once in a while."""
-    return FleetPage(engine, queues, offer_s=offer_s)

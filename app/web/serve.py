@@ -62,9 +62,10 @@ def serve(settings: Settings) -> None:
         raise
     except ServiceError as error:
         _log.warning("schema.unknown", error=str(error))
-    server = WebServer(make_app(settings, engine))
+    app = make_app(settings, engine)
+    server = WebServer(app)
     with closing(dashboard.bound(settings)) as listening, dashboard.noted(settings):
-        metrics.serve_beside(settings, engine)
+        metrics.serve_beside(settings, app.state.board)
         try:
             server.run(sockets=[listening])
         finally:

@@ -1,14 +1,12 @@
-"""The live line: exact for a few hosts, a slice a look for many."""
-
-from collections import Counter
+"""The live line: counts of a crawl, its next hosts, and its failures of the last minute."""
 
 import pytest
 from sqlalchemy import Engine
 
 from app.admin import crawls
-from app.admin.live import MOST_QUEUED, Live, Round
+from app.admin.live import MOST_QUEUED, Live
 from app.model import RestReason
-from app.store.live import EACH_QUEUE, Slice
+from app.store.live import EACH_QUEUE
 from tests.store.rows import admission, admit, make_crawl, make_host, sql
 
 
@@ -32,7 +30,7 @@ def test_few_hosts_are_counted_exactly_at_each_look(engine: Engine) -> None:
     brought(engine, other, hosts[0], 100)
     live = Live(engine, crawl, [])
     found = live.look()
-    assert (found.state, found.pages, found.failed, found.bytes, found.is_whole) == ("active", 15, 3, 30, True)
+    assert (found.state, found.pages, found.failed, found.bytes, found.is_exact) == ("active", 15, 3, 30, True)
     brought(engine, crawl, hosts[2], 6)
     assert live.look().pages == 16
 
@@ -45,23 +43,7 @@ def test_no_host_is_shown_as_next_once_a_crawl_is_not_active(engine: Engine) -> 
     assert len(live.look().hosts) == 1
     for state in ("state = 'paused'", "state = 'finished', finished_at = now(), ended_because = 'max_pages'"):
         sql(engine, f"UPDATE crawls SET {state}")
-        assert live.look().hosts == []
-
-
-def test_many_are_gone_through_a_slice_at_a_time(engine: Engine) -> None:
-    crawl = make_crawl(engine)
-    hosts = [make_host(engine) for _ in range(5)]
-    for host_id in hosts:
-        brought(engine, crawl, host_id, 1)
-    live = Live(engine, crawl, [], slice=2)
-    assert [(found.pages, found.is_whole) for found in (live.look() for _ in range(3))] == [
-        (2, False),
-        (4, False),
-        (5, True),
-    ]
-    brought(engine, crawl, hosts[0], 11)
-    brought(engine, crawl, hosts[4], 101)
-    assert [live.look().pages for _ in range(3)] == [15, 15, 115]
+        assert not live.look().hosts
 
 
 def test_what_is_queued_is_counted_up_to_a_limit(engine: Engine) -> None:
@@ -70,25 +52,6 @@ def test_what_is_queued_is_counted_up_to_a_limit(engine: Engine) -> None:
     for number, queued in enumerate((2, MOST_QUEUED + 10)):
         admit(engine, *(admission(host_id, crawl, f"/{number}/{each}") for each in range(queued)))
         assert live.look().queued == min(queued, MOST_QUEUED)
-
-
-def test_rows_that_go_and_come_are_right_after_a_round() -> None:
-    """Keys 1 to 6, a slice of two; then 1 and 2 go and 7, 8 and 9 come."""
-    keys, reading = [1, 2, 3, 4, 5, 6], Round()
-
-    def after(key: int) -> Slice:
-        found = [each for each in keys if each > key][:2]
-        return Slice(len(found), found[-1] if found else None, Counter(keys=len(found)))
-
-    for _ in range(4):
-        total = reading.read(after, 2)
-    assert (total["keys"], reading.is_whole) == (6, True)
-    keys[:] = [3, 4, 5, 6, 7, 8, 9]
-    for _ in range(4):
-        total = reading.read(after, 2)
-    assert total["keys"] == 7
-    keys[:] = []
-    assert reading.read(after, 2)["keys"] == 0
 
 
 def fetched(
@@ -215,18 +178,7 @@ def test_a_look_that_nobody_sees_reads_the_crawl_alone(engine: Engine) -> None:
     crawls.pause(engine, "c")
     brief = live.look(in_full=False)
     assert (len(full.hosts), full.failures, full.is_full) == (1, [("HTTP 500", 1)], True)
-    assert (brief.hosts, brief.failures, brief.is_full) == ([], [], False)
+    assert (brief.hosts, brief.failures, brief.is_full) == ((), (), False)
     assert (full.pages, full.queued, full.state) == (3, 1, "active")
-    assert (brief.pages, brief.queued, brief.state) == (3, 0, "paused")
+    assert (brief.pages, brief.state) == (3, "paused")
     assert live.look().pages == 5
-
-
-def test_a_look_that_nobody_sees_goes_on_with_a_round(engine: Engine) -> None:
-    crawl = make_crawl(engine)
-    for name in ("a.test", "b.test", "c.test"):
-        brought(engine, crawl, make_host(engine, name), 1)
-    live = Live(engine, crawl, [], slice=1)
-    assert not live.look().is_whole
-    looks = [live.look(in_full=False) for _ in range(4)]
-    assert [each.is_whole for each in looks] == [False, False, True, True]
-    assert looks[-1].pages == 3

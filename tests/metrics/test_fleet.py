@@ -14,7 +14,8 @@ from app.metrics.catalogue import FLEET
 from app.metrics.fleet import BACKLOGS, GOOD_S, FleetPage
 from app.metrics.targets import targets
 from app.store import db, fleet, renders, segments
-from tests.store.rows import LOOKS, claim, clean, make_crawl, make_host, sql
+from app.store.fleet import FleetWatch
+from tests.store.rows import LOOKS, claim, clean, make_crawl, make_host, make_visited_host, sql
 
 QUEUES = ["host-00", "host-01"]
 MEMORY = {"tiptoe_memory_limit_bytes", "tiptoe_memory_available_bytes"}
@@ -61,13 +62,13 @@ def test_depth_is_by_lane_and_what_is_due_and_unclaimed_is_the_queue(engine: Eng
     urls(engine, 2, 2, 7)
     urls(engine, 1, 1, 4, state="resting")
     urls(engine, 1, 1, 9, crawl_id=2)
-    found = shown(FleetPage(engine, QUEUES, offer_s=10.0))
+    found = shown(FleetPage(FleetWatch(engine, QUEUES), offer_s=10.0))
     assert [found[f"tiptoe_frontier_urls {lane}"] for lane in range(4)] == [3, 0, 12, 0]
     assert found["tiptoe_queue_depth_urls"] == 8
     assert 90 <= found["tiptoe_dispatch_lag_seconds"] < 600
     assert (found["tiptoe_crawls active"], found["tiptoe_crawls paused"]) == (1, 1)
     assert len(claim(engine)) == 1
-    found = shown(FleetPage(engine, QUEUES, offer_s=10.0))
+    found = shown(FleetPage(FleetWatch(engine, QUEUES), offer_s=10.0))
     assert found["tiptoe_queue_depth_urls"] == 0, "a worker is to visit it"
     assert (found["tiptoe_dispatch_lag_seconds"], found["tiptoe_hosts offered"]) == (0, 1)
 
@@ -79,33 +80,35 @@ def test_a_host_that_is_offered_in_vain_waits_since_its_first_offer(engine: Engi
     urls(engine, 1, 1, 1)
     for missed, lag_s in [(0, 0), (1, 10), (2, 20)]:
         assert len(claim(engine)) == 1
-        assert shown(FleetPage(engine, QUEUES, offer_s=10.0))["tiptoe_dispatch_lag_seconds"] == lag_s, missed
+        assert shown(FleetPage(FleetWatch(engine, QUEUES), offer_s=10.0))["tiptoe_dispatch_lag_seconds"] == lag_s, (
+            missed
+        )
         sql(engine, "UPDATE hosts SET lease_until = now() - interval '1 ms', next_fetch_at = now() - interval '1 ms'")
     sql(engine, "UPDATE hosts SET lease_until = now() - interval '2 min', next_fetch_at = now() + interval '1 h'")
-    assert shown(FleetPage(engine, QUEUES, offer_s=10.0))["tiptoe_dispatch_lag_seconds"] == 0, (
+    assert shown(FleetPage(FleetWatch(engine, QUEUES), offer_s=10.0))["tiptoe_dispatch_lag_seconds"] == 0, (
         "nobody offers it any more"
     )
 
 
 def test_hosts_are_counted_by_what_they_do(engine: Engine) -> None:
+    """In the words of `v_host_status`: one without a queued URL waits for nothing, whatever its next contact is."""
+    make_crawl(engine)
     rest = "now() + interval '1 h'"
     rows = [
         "('due.test', 'host-00', 1, now(), 'idle', NULL, NULL)",
         f"('resting.test', 'host-00', 1, {rest}, 'idle', {rest}, 'rate_limited')",
         f"('waiting.test', 'host-00', 1, {rest}, 'idle', NULL, NULL)",
         "('quiet.test', 'host-00', 1, NULL, 'idle', NULL, NULL)",
+        "('emptied.test', 'host-00', 1, now(), 'idle', NULL, NULL)",
         "('paused.test', 'host-00', 1, NULL, 'paused', NULL, NULL)",
     ]
     sql(engine, HOST + ", ".join(rows))
-    sql(
-        engine,
-        """INSERT INTO hosts (name, queue, delay_s, state, lease_token, lease_until, taken_at, next_fetch_at)
-           SELECT 'visited.test', 'host-00', 1, 'taken', gen_random_uuid(), until, now(), until
-           FROM (SELECT now() + interval '1 min' AS until) AS lease""",
-    )
-    found = shown(FleetPage(engine, QUEUES, offer_s=10.0))
+    for host_id in (1, 2, 3):
+        urls(engine, host_id, 1, 1)
+    make_visited_host(engine)
+    found = shown(FleetPage(FleetWatch(engine, QUEUES), offer_s=10.0))
     states = ["due", "offered", "visited", "waiting", "resting", "paused", "quiet"]
-    assert [found[f"tiptoe_hosts {state}"] for state in states] == [1, 0, 1, 1, 1, 1, 1]
+    assert [found[f"tiptoe_hosts {state}"] for state in states] == [1, 0, 1, 1, 1, 1, 2]
     assert found["tiptoe_leases"] == 1
 
 
@@ -125,7 +128,7 @@ def test_the_newest_requests_are_judged_across_visits(
 ) -> None:
     for host, age, outcome in log:
         sql(engine, FETCH.format(host=host, age=age, outcome=outcome))
-    found = shown(FleetPage(engine, QUEUES, offer_s=10.0))
+    found = shown(FleetPage(FleetWatch(engine, QUEUES), offer_s=10.0))
     assert found["tiptoe_recent_requests_judged"] == judged
     assert (found["tiptoe_recent_violations concurrent"], found["tiptoe_recent_violations gap"]) == (at_once, gaps)
 
@@ -136,7 +139,7 @@ def test_a_stopped_archive_is_told(engine: Engine) -> None:
             segments.note_node(
                 tx, node=node, place="/x", free_bytes=free, waiting_bytes=0, stopped_because=why, trouble=None
             )
-    found = shown(FleetPage(engine, QUEUES, offer_s=10.0))
+    found = shown(FleetPage(FleetWatch(engine, QUEUES), offer_s=10.0))
     assert (found["tiptoe_archive_nodes stopped"], found["tiptoe_archive_nodes writing"]) == (1, 1)
     assert found["tiptoe_archive_free_bytes"] == 3
 
@@ -158,7 +161,7 @@ def test_what_waits_for_a_browser_is_counted_and_who_has_one(engine: Engine) -> 
     with db.transaction(engine) as tx:
         for name, problem in [("a", None), ("b", None), ("c", "no Chromium was found")]:
             renders.seen(tx, name=name, browser=None, problem=problem)
-    found = shown(FleetPage(engine, QUEUES, offer_s=10.0))
+    found = shown(FleetPage(FleetWatch(engine, QUEUES), offer_s=10.0))
     assert found["tiptoe_renders_due"] == 2
     assert [found[f"tiptoe_render_workers {state}"] for state in ("ready", "without_browser")] == [2, 1]
 
@@ -168,7 +171,7 @@ def test_what_waits_for_each_feature_is_told(engine: Engine) -> None:
     for table, n in (("near_queue", 3), ("search_queue", 2)):
         query = f"INSERT INTO {table} (host_id, crawl_id, key) SELECT :h, :c, 'k' FROM generate_series(1, :n)"
         sql(engine, query, h=host_id, c=crawl_id, n=n)
-    found = shown(FleetPage(engine, QUEUES, offer_s=10.0))
+    found = shown(FleetPage(FleetWatch(engine, QUEUES), offer_s=10.0))
     waiting = {queue: found[f"tiptoe_backlog_pages {queue}"] for queue in BACKLOGS}
     assert waiting == {"handlers": 0, "near_duplicates": 3, "search": 2}
 
@@ -179,13 +182,13 @@ def test_each_queue_of_a_feature_is_in_the_metrics(engine: Engine) -> None:
 
 
 def test_an_empty_database_shows_every_figure_but_that_of_disks(engine: Engine) -> None:
-    values = FleetPage(engine, QUEUES, offer_s=10.0).values()
+    values = FleetPage(FleetWatch(engine, QUEUES), offer_s=10.0).values()
     assert set(values) - MEMORY == {spec.name for spec in FLEET} - {"tiptoe_archive_free_bytes"}
 
 
 def test_postgres_is_asked_once_in_a_while_however_many_ask(engine: Engine) -> None:
     now = [0.0]
-    page = FleetPage(engine, QUEUES, offer_s=10.0, monotonic=lambda: now[0])
+    page = FleetPage(FleetWatch(engine, QUEUES), offer_s=10.0, monotonic=lambda: now[0])
     assert shown(page)["tiptoe_crawls active"] == 0
     make_crawl(engine)
     assert shown(page)["tiptoe_crawls active"] == 0
@@ -195,7 +198,7 @@ def test_postgres_is_asked_once_in_a_while_however_many_ask(engine: Engine) -> N
 
 def test_without_postgres_the_page_says_so_and_comes_back() -> None:
     gone = db.connect("postgresql://nobody@127.0.0.1:9/none")
-    page = FleetPage(gone, QUEUES, offer_s=10.0)
+    page = FleetPage(FleetWatch(gone, QUEUES), offer_s=10.0)
     assert {name: value for name, value in page.values().items() if name not in MEMORY} == {"tiptoe_postgres_up": 0.0}
     assert b"tiptoe_postgres_up 0.0" in exposition.page(exposition.registry(page.values, of_process=False))
 
@@ -205,7 +208,7 @@ def test_a_postgres_that_keeps_silent_is_away_before_it_is_given_up(monkeypatch:
     monkeypatch.setattr(fleet_page, "WAITS_S", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         engine = db.connect(f"postgresql://nobody@127.0.0.1:{silent.getsockname()[1]}/none")
-        page = FleetPage(engine, QUEUES, offer_s=10.0)
+        page = FleetPage(FleetWatch(engine, QUEUES), offer_s=10.0)
         assert page.values()["tiptoe_postgres_up"] == 0.0
         with silent.accept()[0] as connection:
             connection.setblocking(False)
@@ -222,7 +225,7 @@ def test_a_process_is_listed_as_long_as_it_has_a_session(engine: Engine, databas
     serving = db.connect(database_url, session_name=fleet.session_name("worker", "127.0.0.1", 4711))
     db.check(serving)
     assert targets(engine) == [{"targets": ["127.0.0.1:4711"], "labels": {"role": "worker"}}]
-    found = shown(FleetPage(engine, QUEUES, offer_s=10.0))
+    found = shown(FleetPage(FleetWatch(engine, QUEUES), offer_s=10.0))
     assert (found["tiptoe_processes_serving worker"], found["tiptoe_processes_serving beat"]) == (1, 0)
     serving.dispose()
     assert any(targets(engine) == [] for _ in range(LOOKS)), "it is still listed"  # its backend ends after us

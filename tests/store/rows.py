@@ -64,6 +64,22 @@ def make_due_host(engine: Engine, **columns: Any) -> int:
     return host_id
 
 
+def make_visited_host(engine: Engine, **columns: Any) -> int:
+    """Under a lease, with the visit that holds it."""
+    host_id = make_due_host(engine, **columns)
+    sql(
+        engine,
+        """WITH taken AS (
+               UPDATE hosts SET state = 'taken', lease_token = gen_random_uuid(), taken_at = now(),
+                      lease_until = now() + interval '1 hour', next_fetch_at = now() + interval '1 hour'
+               WHERE id = :id RETURNING id, lease_token, queue, taken_at)
+           INSERT INTO visits (host_id, token, queue, worker, taken_at)
+           SELECT id, lease_token, queue, 'test:0', taken_at FROM taken""",
+        id=host_id,
+    )
+    return host_id
+
+
 def host(engine: Engine, host_id: int) -> dict[str, Any]:
     (row,) = sql(engine, "SELECT *, clock_timestamp() AS now FROM hosts WHERE id = :id", id=host_id)
     return row

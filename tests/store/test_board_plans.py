@@ -50,14 +50,12 @@ LISTS: list[tuple[str, str, dict[str, Any], str, int]] = [
     ("board", "requests", NEWEST, "fetches", 2 * N),  # the newest of each partition
     ("board", "requests", NEWEST, "hosts", N),
     ("board", "requests_of_host", {"before": END[0], "n": N, "host_id": BIG}, "fetches", 2 * N),
-    ("board", "rates", {"from_s": 14, "until_s": 4, "n": 20_000}, "fetches", 20),
     ("board", "errors", {"crawl_id": None, "n": 500}, "fetches", 1_000),
     ("board", "failing", {"crawl_id": None, "n": 500, "rows": 100}, "fetches", 1_000),
     ("board", "failing", {"crawl_id": 1, "n": 500, "rows": 100}, "urls", 2 * 500),  # a probe for robots.txt, if any
     ("board", "history", {"crawl_id": None, "within_s": 600, "step_s": 5, "n": 500}, "fetches", 1_000),
     ("board", "visiting", {"n": N}, "visits", 0),
     ("board", "workers", {"n": 500}, "visits", 1_000),
-    ("board", "overdue", QUEUES, "hosts", 2),
     ("board", "refused_links", {"crawl_id": 1, "reason": None, "before": END[0], "n": N}, "suppressions", N),
     ("board", "duplicates", {"after_host": 0, "after_crawl": 0, "after_key": "", "n": N}, "duplicates", N),
     ("board", "traps", {"after_host": 700, "after_crawl": 1, "after_pattern": "/5", "n": N}, "url_patterns", N),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from app.store import db, hosts
+from app.store import db, fleet, hosts
 from app.store.host_rows import Offer
 from tests.store.rows import ISOLATE, OFFER_S, Aside, claim, host, make_due_host, make_host, one, sql
 
@@ -184,7 +184,7 @@ def test_a_second_claim_does_not_wait_for_the_first(engine: Engine) -> None:
     assert len(first) == len(second) == 2
 
 
-def test_offers_outstanding_counts_offers_that_stand(engine: Engine) -> None:
+def test_offers_that_stand_are_counted_and_visits(engine: Engine) -> None:
     made = [make_due_host(engine) for _ in range(4)]
     make_due_host(engine, queue="host-01")
     offers = {offer.host_id: offer for offer in claim(engine, {"host-00": 9, "host-01": 9})}
@@ -192,7 +192,8 @@ def test_offers_outstanding_counts_offers_that_stand(engine: Engine) -> None:
         hosts.take_up(tx, host_id=made[0], token=offers[made[0]].token, worker="w:1", lease_s=60)
     run_out(engine, made[1])
     with db.transaction(engine) as tx:
-        assert hosts.offers_outstanding(tx) == {"host-00": 2, "host-01": 1}
+        now = fleet.now(tx, ["host-00", "host-01"], fleet.NOTHING, fleet.Kept(), most=0)
+    assert (now.offers, now.visited) == ({"host-00": 2, "host-01": 1}, 1)
 
 
 def test_borrowing_keeps_to_the_pace_and_to_leases(engine: Engine) -> None:

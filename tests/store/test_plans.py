@@ -65,8 +65,13 @@ QUERIES: list[tuple[str, str, dict[str, Any], str, int]] = [
     ("hosts", "leave", {"rows": CONTACTS}, "hosts", 20),
     ("visits", "mark_lost", {}, "visits", 0),
     ("hosts", "pause_outlived", {}, "hosts", 0),
-    ("hosts", "offers_outstanding", {}, "hosts", 0),
-    ("hosts", "waits", {"percent": 5}, "urls", 1_000),  # one of each host in a random sample, of 2,000
+    ("fleet", "waits", {"percent": 5}, "urls", 1_000),  # one of each host in a random sample, of 2,000
+    ("fleet", "waits", {"percent": 5}, "hosts", 1_000),
+    ("fleet", "leased", {}, "hosts", 0),
+    ("fleet", "leased", {}, "visits", 0),
+    ("fleet", "brought", {"crawl_id": 1, "most": 100}, "crawl_hosts", 100),
+    ("fleet", "brought_by_many", {"crawl_id": 1, "blocks": 4}, "crawl_hosts", 1_000),  # of 4 blocks
+    ("fleet", "rates", {"from_s": 14, "until_s": 4, "n": 20_000}, "fetches", 20),
     ("live", "hosts", LIVE, "hosts", 16 + 3),  # three by the queue, and their rows; three with something queued
     ("live", "hosts", LIVE, "urls", 8 + 3),
     ("live", "hosts", LIVE, "visits", 0),
@@ -76,15 +81,13 @@ QUERIES: list[tuple[str, str, dict[str, Any], str, int]] = [
     ("offers", "probe", {"ids": "{7,8}", "ahead_s": 0.25, "offer_s": 10, **clocks.steady()}, "hosts", 4),
     ("pages", "needing_script", {"crawl_id": 1}, "pages", 20),
     ("pages", "shells", {"most": 20}, "pages", 20),
-    ("live", "fetched", {"crawl_id": 1, "after": 700, "n": 100}, "crawl_hosts", 100),
     ("urls", "queued_some", {"crawl_id": 1, "most": 100}, "urls", 100),
     ("near", "orphans", {"n": 200, "blocks": 8}, "duplicates", 1_000),  # of 20,000, some 60 a block
     ("near", "orphans", {"n": 200, "blocks": 8}, "urls", 1_000),
     ("near", "queued_links", {"rows": PAGES}, "urls", 20 + 20_000),  # both queues, once
     ("fleet", "frontier", {"percent": 1}, "urls", 2_000),  # of 60,000, a block in a hundred
     ("fleet", "frontier", {"percent": 1}, "hosts", 2_000),  # one look-up of each URL, at most
-    ("fleet", "hosts", {"percent": 5}, "hosts", 1_000),
-    ("fleet", "lag", {"queues": ["host-00", "host-01"], "offer_s": 10}, "hosts", 2),
+    ("fleet", "unserved", {"queues": ["host-00", "host-01"], "misses": 3}, "hosts", 2),
     ("fleet", "judged", {"n": 30}, "fetches", 30 + 30 + 2 * 30),  # as failures, and the one before of each
 ]
 

@@ -1,25 +1,23 @@
-"""Looks at everything that is live, once for all viewers of a web process: a bounded number of rows each time.
+"""Renders the snapshot of the fleet for the dashboard: a bounded number of rows for each look.
 
 Rates are those of a window that ended some seconds ago: visits write their requests when they settle.
 
 `phase_of` names the phase that a crawl is in, so that a healthy one never looks dead. Pure.
 """
 
-import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Engine
 
-from app.admin.failing import NOTHING_FAILED, Failures, failures
-from app.admin.live import Round
-from app.config import Settings
+from app.admin.failing import NOTHING_FAILED, Failures, of_rows
 from app.model import CrawlEnding
 from app.model.reasons import HostWait, words
-from app.store import board, db, hosts, live, segments, urls
-from app.store.board import CrawlLine, Rate, Row, Step
+from app.store import board, db
+from app.store.board import CrawlLine, Row, Step
+from app.store.fleet import LATE_S, QUEUED_MOST, WINDOW_S, CrawlFigures, FleetNow, FleetWatch
 from app.store.live import HostRow
 from app.words import counted, span
 
@@ -113,23 +111,14 @@ def _first(now: Progress) -> str:
     return "" if now.next_s is None or now.next_s <= 0 else f"; the first contact is in {span(now.next_s)}"
 
 
-CRAWLS = 12
-ROUNDS_KEPT = 600  # crawls whose sums are kept from look to look
-SLICE = 1_000  # hosts a look
-QUEUED_MOST = 10_000
-LATE_S, WINDOW_S = 4.0, 10.0
-WAITS_EVERY_S = 10.0
-WAITS_MOST = 2_000  # hosts that are asked
-NEXT_EVERY_S = 3.0  # a quiet crawl's next hosts are asked
 RECENT = 25
 HISTORY_S, STEPS = 600, 120
 RANGES = (HISTORY_S, 3_600, 86_400)  # seconds that a chart may show
-NONE = Rate(None, 0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlNow:
-    """An active, paused or recent crawl. rates: a second.   queued: at most QUEUED_MOST
+    """An active, paused or recent crawl. rates: a second.   queued: at most QUEUED_MOST;   is_exact: else failed is not
 
     left_s: seconds until its budget of pages is reached, or all that is queued is fetched, at this rate; None: unknown
     """
@@ -139,7 +128,7 @@ class CrawlNow:
     pages: int
     failed: int
     bytes: int
-    is_whole: bool
+    is_exact: bool
     queued: int
     pages_s: float
     failed_s: float
@@ -167,161 +156,79 @@ class Pulsation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextHosts:
-    """The next hosts of a crawl: what most of them wait for, how many are visited, and their first contact.
+    """The next hosts of a crawl: what most of them wait for, how many are visited, and seconds to the first contact."""
 
-    asked_at, next_at: seconds of a monotonic clock
-    """
-
-    asked_at: float
     waits_for: str | None = None
     running: int = 0
-    next_at: float | None = None
+    next_s: float | None = None
 
 
-@dataclass(slots=True)
-class PulseWatch:
-    """Looks again and again, and keeps the sums of its looks. Threads may share it: they look one after the other."""
-
-    engine: Engine
-    settings: Settings
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    _rounds: dict[int, Round] = field(default_factory=dict)
-    _waits: tuple[Sequence[Row], float] = ((), 100.0)
-    _waits_at: float = float("-inf")
-    _failures: Failures = NOTHING_FAILED
-    _failures_at: float = float("-inf")
-    _left: dict[int, int] = field(default_factory=dict)
-    _next: dict[int, NextHosts] = field(default_factory=dict)
-
-    def look(self) -> Pulsation:
-        """Read the fleet as it is now. Raises ServiceError."""
-        with self._lock, db.transaction(self.engine) as tx:
-            self._ask_what_hosts_wait_for(tx)
-            self._ask_what_fails(tx)
-            lines = board.crawls(tx, CRAWLS)
-            rates = {rate.crawl_id: rate for rate in board.rates(tx, from_s=LATE_S + WINDOW_S, until_s=LATE_S)}
-            running = len(board.visiting(tx, 1_000))
-            stopped = _stopped(tx)
-            return Pulsation(
-                at=time.time(),
-                crawls=[self._crawl(tx, line, rates.get(line.id, NONE), running, stopped) for line in lines],
-                waits=self._waits[0],
-                waits_percent=self._waits[1],
-                running=running,
-                offers=sum(hosts.offers_outstanding(tx).values()),
-                requests=board.requests(tx, n=RECENT),
-                stopped=stopped,
-                failures=self._failures,
-            )
-
-    def look_at(self, crawl_id: int) -> CrawlNow:
-        """Read one crawl as it is now. Raises ServiceError."""
-        with self._lock, db.transaction(self.engine) as tx:
-            rates = {rate.crawl_id: rate for rate in board.rates(tx, from_s=LATE_S + WINDOW_S, until_s=LATE_S)}
-            running = len(board.visiting(tx, 1_000))
-            line = board.crawl(tx, crawl_id)
-            return self._crawl(tx, line, rates.get(crawl_id, NONE), running, _stopped(tx))
-
-    def waits(self) -> tuple[Sequence[Row], float]:
-        """Count hosts by what they wait for, or return the count of some seconds ago; and the percent that was counted.
-
-        Raises ServiceError.
-        """
-        with self._lock:
-            if self._is_count_old():
-                with db.transaction(self.engine) as tx:
-                    self._ask_what_hosts_wait_for(tx)
-            return self._waits
-
-    def _ask_what_hosts_wait_for(self, tx: Connection) -> None:
-        if self._is_count_old():
-            self._waits = hosts.waits(tx, most=WAITS_MOST)
-            self._waits_at = time.monotonic()
-
-    def _ask_what_fails(self, tx: Connection) -> None:
-        """Ask again for what hardly changes from look to look."""
-        if time.monotonic() - self._failures_at >= WAITS_EVERY_S:
-            self._failures, self._left = failures(tx), {}
-            self._failures_at = time.monotonic()
-
-    def _is_count_old(self) -> bool:
-        return time.monotonic() - self._waits_at >= WAITS_EVERY_S
-
-    def _crawl(self, tx: Connection, line: CrawlLine, rate: Rate, running: int, stopped: str | None) -> CrawlNow:
-        got, is_whole = self._got(tx, line)
-        is_active = line.state == "active"
-        queued = self._queued(tx, line)
-        coming = self._coming(tx, line.id) if is_active and queued and not rate.requests else NextHosts(asked_at=0)
-        now = Progress(
-            state=line.state,
-            active_s=line.active_s,
-            pages=got["pages"],
-            requests=rate.requests,
-            failed=rate.failed,
-            running=coming.running,
-            is_served=running > 0,
-            queued=queued,
-            waits_for=coming.waits_for,
-            next_s=None if coming.next_at is None else coming.next_at - time.monotonic(),
-            keeps_fresh=line.keep_fresh,
-            stopped=stopped if line.archive else None,
-        )
-        return CrawlNow(
-            line=line,
-            phase=phase_of(now) if is_active else _still(line, got["pages"]),
-            pages=got["pages"],
-            failed=got["failed"],
-            bytes=got["bytes"],
-            is_whole=is_whole,
-            queued=queued,
-            pages_s=rate.pages / WINDOW_S,
-            failed_s=rate.failed / WINDOW_S,
-            bytes_s=rate.bytes / WINDOW_S,
-            left_s=left_s(line, got["pages"], queued, rate.pages / WINDOW_S) if is_active else None,
+def look(fleet: FleetWatch) -> Pulsation:
+    """Read the fleet as it is now. Raises ServiceError."""
+    with fleet.reading() as (tx, now):
+        return Pulsation(
+            at=time.time(),
+            crawls=[crawl_now(each, now) for each in now.crawls],
+            waits=now.waits,
+            waits_percent=now.sampled.percent,
+            running=now.visited,
+            offers=sum(now.offers.values()),
+            requests=board.requests(tx, n=RECENT),
+            stopped=now.stopped,
+            failures=of_rows(now.sampled.failing),
         )
 
-    def _queued(self, tx: Connection, line: CrawlLine) -> int:
-        """URLs queued. A finished crawl may have left some, and keeps them: they are counted now and then."""
-        if line.state != "finished":
-            return urls.queued_some(tx, crawl_id=line.id, most=QUEUED_MOST)
-        if line.id not in self._left:
-            self._left[line.id] = urls.queued_some(tx, crawl_id=line.id, most=QUEUED_MOST)
-        return self._left[line.id]
 
-    def _coming(self, tx: Connection, crawl_id: int) -> NextHosts:
-        """Ask what a quiet crawl's next hosts wait for, now and then."""
-        now = time.monotonic()
-        known = self._next.get(crawl_id)
-        if known is None or now - known.asked_at >= NEXT_EVERY_S:
-            self._next = {id: each for id, each in self._next.items() if now - each.asked_at < 10 * NEXT_EVERY_S}
-            known = next_hosts(live.hosts(tx, crawl_id=crawl_id, queues=self.settings.queue_names), now)
-            self._next[crawl_id] = known
-        return known
-
-    def _got(self, tx: Connection, line: CrawlLine) -> tuple[Counter[str], bool]:
-        """A crawl's counts, with those of its next slice read anew: visits settle for a while after it has ended."""
-        if line.id not in self._rounds and len(self._rounds) >= ROUNDS_KEPT:
-            self._rounds.clear()
-        turn = self._rounds.setdefault(line.id, Round())
-        sums = turn.read(lambda after: live.fetched(tx, crawl_id=line.id, after=after, n=SLICE), SLICE)
-        return sums, turn.is_whole
+def look_at(fleet: FleetWatch, crawl_id: int) -> CrawlNow:
+    """Read one crawl as it is now. Raises ServiceError."""
+    now = fleet.now(sampled=False, only=crawl_id)
+    return crawl_now(now.crawls[0], now)
 
 
-def next_hosts(rows: Sequence[HostRow], now: float) -> NextHosts:
-    """Sum up a crawl's next hosts.   now: seconds of a monotonic clock"""
+def crawl_now(crawl: CrawlFigures, fleet: FleetNow) -> CrawlNow:
+    """A crawl for its page."""
+    line, got, pages_s = crawl.line, crawl.brought, crawl.rate.pages / WINDOW_S
+    is_active = line.state == "active"
+    coming = next_hosts(crawl.next)
+    now = Progress(
+        state=line.state,
+        active_s=line.active_s,
+        pages=got.pages,
+        requests=crawl.rate.requests,
+        failed=crawl.rate.failed,
+        running=coming.running,
+        is_served=fleet.visited > 0,
+        queued=crawl.queued,
+        waits_for=coming.waits_for,
+        next_s=coming.next_s,
+        keeps_fresh=line.keep_fresh,
+        stopped=fleet.stopped if line.archive else None,
+    )
+    return CrawlNow(
+        line=line,
+        phase=phase_of(now) if is_active else _still(line, got.pages),
+        pages=got.pages,
+        failed=got.failed,
+        bytes=got.bytes,
+        is_exact=got.is_exact,
+        queued=crawl.queued,
+        pages_s=pages_s,
+        failed_s=crawl.rate.failed / WINDOW_S,
+        bytes_s=crawl.rate.bytes / WINDOW_S,
+        left_s=left_s(line, got.pages, crawl.queued, pages_s) if is_active else None,
+    )
+
+
+def next_hosts(rows: Sequence[HostRow]) -> NextHosts:
+    """Sum up a crawl's next hosts."""
     because = Counter(row.because for row in rows)
     running = because.pop(HostWait.VISITED, 0)
     contacts = [row.next_s for row in rows if row.next_s is not None]
     return NextHosts(
-        asked_at=now,
         waits_for=because.most_common(1)[0][0] if because else None,
         running=running,
-        next_at=now + min(contacts) if contacts else None,
+        next_s=min(contacts) if contacts else None,
     )
-
-
-def _stopped(tx: Connection) -> str | None:
-    return next((node.stopped_because for node in segments.nodes(tx) if node.stopped_because), None)
 
 
 def left_s(line: CrawlLine, pages: int, queued: int, pages_s: float) -> float | None:

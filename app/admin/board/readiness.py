@@ -1,20 +1,16 @@
-"""Judges whether the crawl can go on: Postgres, schema, beat and workers by their progress; and sums up how it goes."""
+"""Renders the snapshot of the fleet for probes: whether the crawl can go on, by its progress, and how it goes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Engine
-
-from app.admin.board.pulse import LATE_S
 from app.admin.doctor import Check, Grade, broken
-from app.config import Settings
 from app.errors import TiptoeError, TookTooLong
-from app.store import board, db, hosts, migrate, urls
+from app.store import board, fleet, migrate
+from app.store.fleet import FleetWatch
 
-MISSES = 3  # offers in a row that no worker took up
-QUEUED_MOST = 10_000
 HOSTS_PAGE = 100
+CRAWLS = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,18 +24,19 @@ class Readiness:
         return all(check.grade is not Grade.FAIL for check in self.checks)
 
 
-def readiness(engine: Engine, settings: Settings) -> Readiness:
-    """Check what a crawl needs: not whether processes are alive, but whether work that is due gets done."""
+def readiness(watch: FleetWatch, *, stall_s: float | None) -> Readiness:
+    """Check what a crawl needs: not whether processes are alive, but whether work that is due gets done.
+
+    stall_s: seconds for which a host may be due
+    """
     try:
-        if not migrate.is_at_head(engine):
-            found = migrate.revision(engine)
+        if not migrate.is_at_head(watch.engine):
+            found = migrate.revision(watch.engine)
             remedy = "a newer Tiptoe made it: upgrade Tiptoe here" if migrate.is_newer(found) else "tiptoe db upgrade"
             finding = f"is {found or 'not there'}, and this Tiptoe wants {migrate.revisions()[-1]}"
             schema = Check(name="schema", grade=Grade.FAIL, finding=finding, remedy=remedy)
             return Readiness(checks=[schema])
-        with db.transaction(engine) as tx:
-            active, overdue_s = board.overdue(tx, settings.queue_names)
-            missed = hosts.missed(tx, settings.queue_names, MISSES)
+        now = watch.now(sampled=False, most=0)
     except TookTooLong:  # the viewer asked for a page: whether Postgres serves others is not known
         raise
     except TiptoeError as error:
@@ -48,43 +45,43 @@ def readiness(engine: Engine, settings: Settings) -> Readiness:
         checks=[
             Check(name="postgres", grade=Grade.OK, finding="answers"),
             Check(name="schema", grade=Grade.OK, finding="at head"),
-            _beat(active, overdue_s, settings.stall_s or 60.0),
-            _workers(missed),
+            _beat(now.states.get("active", 0), now.unserved.overdue_s, stall_s or 60.0),
+            _workers(now.unserved.missed),
         ]
     )
 
 
-def status(engine: Engine, *, after: str = "") -> dict[str, Any]:
+def status(watch: FleetWatch, *, after: str = "") -> dict[str, Any]:
     """How it goes, for a program: frontier, totals, errors, queues, and the last contact of each host, a page of them.
 
     frontier is Postgres' estimate. queued is counted up to QUEUED_MOST. after: the last host that was seen
     """
-    with db.transaction(engine) as tx:
-        lines = board.crawls(tx, 1_000)
-        sizes = board.sizes(tx)
-        rates = board.rates(tx, from_s=LATE_S + 60, until_s=LATE_S)
-        names = [row["host"] for row in board.names_after(tx, after=after, n=HOSTS_PAGE)]
-        contacts = {row["host"]: row["last_contact_at"] for row in board.hosts(tx, names=names, waits_for=None)}
+    with watch.reading(sampled=False) as (tx, now):
+        minute = fleet.minute(tx)
+        lines = board.crawls(tx, CRAWLS)
+        known = {each.line.id: each.queued for each in now.crawls}
         queued = {
-            line.name: urls.queued_some(tx, crawl_id=line.id, most=QUEUED_MOST)
+            line.name: known[line.id] if line.id in known else fleet.queued(tx, line.id)
             for line in lines
             if line.state != "finished"
         }
-        requests, failed = sum(rate.requests for rate in rates), sum(rate.failed for rate in rates)
-        return {
-            "frontier": {"urls": sizes.get("urls", 0), "hosts": sizes.get("hosts", 0), "queued": queued},
-            "crawled": {"requests": sizes.get("fetches", 0), "pages": sizes.get("pages", 0)},
-            "last_minute": {
-                "requests": requests,
-                "pages": sum(rate.pages for rate in rates),
-                "errors": failed,
-                "error_rate": failed / requests if requests else 0.0,
-            },
-            "crawls": {line.name: line.state for line in lines},
-            "queues": hosts.offers_outstanding(tx),
-            "hosts": {name: contacts[name] for name in names},
-            "next": names[-1] if len(names) == HOSTS_PAGE else None,
-        }
+        sizes = board.sizes(tx)
+        names = [row["host"] for row in board.names_after(tx, after=after, n=HOSTS_PAGE)]
+        contacts = {row["host"]: row["last_contact_at"] for row in board.hosts(tx, names=names, waits_for=None)}
+    return {
+        "frontier": {"urls": sizes.get("urls", 0), "hosts": sizes.get("hosts", 0), "queued": queued},
+        "crawled": {"requests": sizes.get("fetches", 0), "pages": sizes.get("pages", 0)},
+        "last_minute": {
+            "requests": minute.requests,
+            "pages": minute.pages,
+            "errors": minute.failed,
+            "error_rate": minute.failed / minute.requests if minute.requests else 0.0,
+        },
+        "crawls": {line.name: line.state for line in lines},
+        "queues": now.offers,
+        "hosts": {name: contacts[name] for name in names},
+        "next": names[-1] if len(names) == HOSTS_PAGE else None,
+    }
 
 
 def _beat(active: int, overdue_s: float | None, most_s: float) -> Check:

@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from app.admin import crawls, options
 from app.admin.board import lists
+from app.admin.board.pulse import look_at
 from app.admin.board.tally import DAYS
 from app.store import crawls as crawl_rows
 from app.store import db
@@ -26,7 +27,7 @@ def show(request: Request) -> Response:
     """A crawl by its name."""
     shared = board_of(request)
     found = crawls.find(shared.engine, request.query_params.get("name", ""))
-    now = shared.watch.look_at(found.id)
+    now = look_at(shared.fleet, found.id)
     with db.transaction(shared.engine) as tx:
         has_many_hosts = crawl_rows.hosts_some(tx, found.id, most=HOSTS_MOST) == HOSTS_MOST
         hosts = [] if has_many_hosts else crawl_rows.hosts_of(tx, found.id, HOSTS)

@@ -4,7 +4,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.admin import archive
-from app.store import board, db, hosts
+from app.store import board, db
 from app.web.board import board_of
 from app.web.render import page
 
@@ -16,19 +16,18 @@ def show(request: Request) -> Response:
     shared = board_of(request)
     with db.transaction(shared.engine) as tx:
         workers = board.workers(tx, VISITS)
-        offers = hosts.offers_outstanding(tx)
         sizes = board.sizes(tx)
         segments = archive.listed(tx, shared.settings)
-    waits, percent = shared.watch.waits()  # not within: it waits for who looks, and would hold a connection meanwhile
+    now = shared.fleet.now(most=0)  # not within: it waits for who looks, and would hold a connection meanwhile
     return page(
         request,
         "fleet.html",
         checks=shared.checks(),
         workers=workers,
         visits=VISITS,
-        offers=offers,
-        waits=waits,
-        percent=percent,
+        offers=now.offers,
+        waits=now.waits,
+        percent=now.sampled.percent,
         sizes=sizes,
         archive=segments,
     )

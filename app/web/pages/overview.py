@@ -4,6 +4,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.admin.board import lists
+from app.admin.board.pulse import look
 from app.store import board, db
 from app.web.board import board_of
 from app.web.live import crawl_texts, told
@@ -19,7 +20,7 @@ def show(request: Request) -> Response:
     checks = shared.checks()
     if any(check.name in {"schema", "postgres"} and check.remedy for check in checks):
         return page(request, "not_ready.html", status=503, checks=checks)
-    now = shared.watch.look()
+    now = look(shared.fleet)
     return page(
         request,
         "overview.html",

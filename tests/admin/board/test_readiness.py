@@ -6,11 +6,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import Engine
 
-from app.admin.board.pulse import QUEUED_MOST, PulseWatch, left_s
+from app.admin.board.pulse import left_s, look, look_at
 from app.admin.board.readiness import readiness, status
 from app.config import load
 from app.errors import ServiceError
 from app.store import board, db, migrate
+from app.store.fleet import QUEUED_MOST, FleetWatch
 from tests.store.rows import admission, admit, clean, make_crawl, make_due_host, make_host, sql
 
 SETTINGS = load(_env_file=None, database_url="postgresql://x/y", queues=4)
@@ -23,8 +24,12 @@ def engine(database_url: str) -> Iterator[Engine]:
         yield engine
 
 
+def watch_of(engine: Engine) -> FleetWatch:
+    return FleetWatch(engine, SETTINGS.queue_names)
+
+
 def failing(engine: Engine) -> list[str]:
-    return [check.name for check in readiness(engine, SETTINGS).checks if check.remedy]
+    return [check.name for check in readiness(watch_of(engine), stall_s=None).checks if check.remedy]
 
 
 def test_a_fleet_without_work_is_ready(engine: Engine) -> None:
@@ -61,7 +66,7 @@ def test_offers_must_be_taken_up(engine: Engine, missed: int, fails: list[str]) 
 )
 def test_another_schema_is_told_with_its_remedy(engine: Engine, database_url: str, revision: str, remedy: str) -> None:
     sql(engine, "UPDATE alembic_version SET version_num = :revision", revision=revision)
-    (check,) = readiness(engine, SETTINGS).checks
+    (check,) = readiness(watch_of(engine), stall_s=None).checks
     assert (check.name, check.remedy) == ("schema", remedy)
     if revision == "9999":
         with pytest.raises(ServiceError, match="its schema 9999 is newer than this Tiptoe"):
@@ -70,7 +75,7 @@ def test_another_schema_is_told_with_its_remedy(engine: Engine, database_url: st
 
 
 def test_postgres_out_of_reach_is_a_finding_and_no_error() -> None:
-    found = readiness(db.connect("postgresql://tiptoe@127.0.0.1:1/none"), SETTINGS)
+    found = readiness(watch_of(db.connect("postgresql://tiptoe@127.0.0.1:1/none")), stall_s=None)
     assert (found.is_ready, found.checks[0].name) == (False, "postgres")
 
 
@@ -80,9 +85,10 @@ def test_the_status_pages_hosts_by_name(engine: Engine) -> None:
         "INSERT INTO hosts (name, queue, delay_s) SELECT 'h' || lpad(n::text, 3, '0'), 'host-00', 1"
         " FROM generate_series(1, 150) AS n",
     )
-    first = status(engine)
+    watch = watch_of(engine)
+    first = status(watch)
     assert (len(first["hosts"]), first["next"]) == (100, "h100")
-    rest = status(engine, after=first["next"])
+    rest = status(watch, after=first["next"])
     assert (len(rest["hosts"]), rest["next"]) == (50, None)
 
 
@@ -108,25 +114,17 @@ def test_the_end_is_projected_by_what_comes_first(
     assert left_s(line._replace(max_pages=most, keep_fresh=True), pages, queued, per_s) is None
 
 
-def test_a_look_sums_many_hosts_over_several_looks(engine: Engine) -> None:
-    make_crawl(engine)
-    sql(engine, "INSERT INTO crawl_hosts (crawl_id, host_id, pages) SELECT 1, n, 2 FROM generate_series(1, 2500) AS n")
-    watch = PulseWatch(engine, SETTINGS)
-    looks = [watch.look().crawls[0] for _ in range(3)]
-    assert [(look.pages, look.is_whole) for look in looks] == [(2000, False), (4000, False), (5000, True)]
-
-
 @pytest.mark.parametrize(
     "state", ["state = 'paused'", "state = 'finished', finished_at = now(), ended_because = 'operator'"]
 )
 def test_visits_that_settle_after_the_end_are_counted(engine: Engine, state: str) -> None:
     make_crawl(engine)
     sql(engine, "INSERT INTO crawl_hosts (crawl_id, host_id, pages) VALUES (1, 1, 2)")
-    watch = PulseWatch(engine, SETTINGS)
-    assert watch.look().crawls[0].pages == 2
+    watch = watch_of(engine)
+    assert look(watch).crawls[0].pages == 2
     sql(engine, f"UPDATE crawls SET {state}")
     sql(engine, "UPDATE crawl_hosts SET pages = 5")
-    assert [watch.look().crawls[0].pages for _ in range(2)] == [5, 5]
+    assert [look(watch).crawls[0].pages for _ in range(2)] == [5, 5]
 
 
 def test_a_crawls_phase_is_that_of_its_own_hosts(engine: Engine) -> None:
@@ -138,11 +136,11 @@ def test_a_crawls_phase_is_that_of_its_own_hosts(engine: Engine) -> None:
         sql(engine, "UPDATE hosts SET next_fetch_at = now() + interval '600 s' WHERE id = :id", id=host_id)
         admit(engine, admission(host_id, ids[crawl]))
         sql(engine, "INSERT INTO crawl_hosts (crawl_id, host_id, pages) VALUES (:c, :h, 9)", c=ids[crawl], h=host_id)
-    watch = PulseWatch(engine, SETTINGS)
-    phases = {each.line.name: each.phase for each in watch.look().crawls}
+    watch = watch_of(engine)
+    phases = {each.line.name: each.phase for each in look(watch).crawls}
     assert {name: phase.word for name, phase in phases.items()} == {"a": "resting", "b": "waiting"}
     assert "rate_limited; the first contact is in 10 min" in phases["a"].means
-    assert watch.look_at(ids["a"]).phase.word == "resting", "as on the overview"
+    assert look_at(watch, ids["a"]).phase.word == "resting", "as on the overview"
 
 
 def test_an_archive_that_cannot_be_written_stops_those_who_keep_one(engine: Engine) -> None:
@@ -155,5 +153,5 @@ def test_an_archive_that_cannot_be_written_stops_those_who_keep_one(engine: Engi
         "INSERT INTO archive_nodes (node, place, free_bytes, waiting_bytes, stopped_because, stopped_at)"
         " VALUES ('m', '.', 0, 0, 'it is full', now())",
     )
-    phases = {each.line.name: each.phase.word for each in PulseWatch(engine, SETTINGS).look().crawls}
+    phases = {each.line.name: each.phase.word for each in look(watch_of(engine)).crawls}
     assert phases == {"kept": "stopped", "lean": "no worker"}
