@@ -1,6 +1,7 @@
 """Tables of docs/commands.md that are made of the catalogues: `python -m tests.catalogue_tables` renews them."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from app.admin.act import DEFAULT, Act, FormField
@@ -20,13 +21,17 @@ def options() -> str:
 def renewed(page: str) -> str:
     """The page with its tables as they are to be."""
     for head, table in ((OPTIONS_HEAD, options()),):
-        page = re.sub(rf"^{re.escape(head)}\n(?:\|.*\n)*", lambda _, new=table: f"{new}\n", page, flags=re.MULTILINE)
+        page = re.sub(rf"^{re.escape(head)}\n(?:\|.*\n)*", _as_it_is(table), page, flags=re.MULTILINE)
     for act in CATALOGUE:  # each where it stands; a new one after the one before it
         here = rf"^\| `{command(act)}` \|.*\n"
         place = here if re.search(here, page, re.MULTILINE) else f"(?<=^{re.escape(order(_before(act)))}\n)"
-        row = f"{order(act)}\n"
-        page = re.sub(place, lambda _, row=row: row, page, flags=re.MULTILINE)
+        page = re.sub(place, _as_it_is(order(act)), page, flags=re.MULTILINE)
     return page
+
+
+def _as_it_is(text: str) -> Callable[[re.Match[str]], str]:
+    """A replacement in which no backslash is read."""
+    return lambda _: f"{text}\n"
 
 
 def command(act: Act) -> str:

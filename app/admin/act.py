@@ -113,7 +113,7 @@ class Act:
         return self.key.partition(".")[2].replace("_", "-")
 
     def sentence(self, subject: str = "") -> str:
-        """What will happen, to this subject; "": to any."""
+        """Say what will happen to this subject; "": to any."""
         said = self.says.replace("{subject}", subject or f"the {'URL' if self.leads == 'url' else self.leads}")
         return said if subject else said[:1].upper() + said[1:]
 

@@ -215,7 +215,7 @@ _DOMAIN = FormField(
 )
 _DELAY = FormField(
     name="delay",
-    label="Seconds from the end of a request to the start of the next",
+    label="Seconds between requests, from the end of one to the start of the next",
     none="what robots.txt and the default say",
     metavar="SECONDS",
     is_argument=True,

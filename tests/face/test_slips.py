@@ -114,9 +114,10 @@ def test_a_time_without_a_zone_is_utc() -> None:
 
 
 def test_the_docs_name_every_keyword() -> None:
+    from app.model.crawl import CrawlOptions
     from tests.acceptance.pages import ROOT
     from tests.catalogue_tables import options
-    from tiptoe._crawl import CrawlOptions, crawl
+    from tiptoe._crawl import crawl
 
     said = (ROOT / "docs/python.md").read_text().partition("## Crawl\n")[2].partition("It returns")[0] + options()
     assert [
