@@ -227,7 +227,7 @@ def _window(web: Web, mark: int, watch: Watch, seconds: float) -> dict[str, Cell
     end = time.time()
     lines = web.lines(mark)
     cost = watch.fleet.meter.cost(lines, begin, end)
-    visits, offers = cost.rows["hosts.take_up"], cost.rows["hosts.claim_due"] + cost.rows["offers.probe"]
+    visits, offers = cost.rows["hosts.take_up"], cost.rows["hosts.claim_due"] + cost.rows["offers.again"]
     return {
         "processes": watch.fleet.processes,
         **judge([line for line in lines if begin < line["t"] <= end], web.hosts, end - begin),

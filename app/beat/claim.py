@@ -114,10 +114,10 @@ def _plan(tx: Connection, settings: Settings, unread: Mapping[str, int], rng: ra
 
 def _claim(tx: Connection, settings: Settings, wanted: Plan, since: Mapping[str, datetime]) -> list[Offer]:
     ahead_s, offer_s = settings.dispatch_tick_s, settings.offer_s
-    probes = offers.probe(tx, wanted.probes, ahead_s=ahead_s, offer_s=offer_s)
+    again = offers.again(tx, wanted.again, ahead_s=ahead_s, offer_s=offer_s)
     if not wanted.capacity:
-        return probes
-    return probes + hosts.claim_due(
+        return again
+    return again + hosts.claim_due(
         tx,
         since=since,
         capacity=wanted.capacity,

@@ -32,7 +32,7 @@ def lines(tx: Connection, *, offer_s: float, ahead_s: float) -> dict[str, QueueO
             standing=row.standing,
             missed_at=row.missed_at,
             served_at=served_at.get(queue),
-            missed_id=row.missed_id,
+            missed=tuple((times, host_id) for times, host_id in row.missed or ()),
         )
     return lines
 
@@ -43,9 +43,9 @@ def served(tx: Connection, *, offer_s: float) -> dict[str, datetime]:
     return {row.queue: row.served_at for row in latest}
 
 
-def probe(tx: Connection, host_ids: Sequence[int], *, ahead_s: float, offer_s: float) -> list[Offer]:
+def again(tx: Connection, host_ids: Sequence[int], *, ahead_s: float, offer_s: float) -> list[Offer]:
     """Offer missed hosts again where they are due."""
     if not host_ids:
         return []
     where = {"ids": db.array_param(host_ids), "ahead_s": ahead_s, "offer_s": offer_s, **clocks.steady()}
-    return db.run(tx, _sql["probe"], where).of(Offer)
+    return db.run(tx, _sql["again"], where).of(Offer)

@@ -1,12 +1,12 @@
--- lines: standing offers per queue, the end of the latest missed one, and a missed host that is due
+-- lines: standing offers per queue, the end of the latest missed one, and missed hosts that are due
 -- A standing offer that was repeated shows that the one before was missed: that ended, at the latest, when this one was
 -- made.
 SELECT queue, count(*) FILTER (WHERE lease_until > statement_timestamp()) AS standing,
        max(CASE WHEN lease_until <= statement_timestamp() THEN lease_until
                 WHEN offers_missed > 0 THEN lease_until - make_interval(secs => :offer_s) END) AS missed_at,
-       (array_agg(id ORDER BY offers_missed DESC, lease_until DESC) FILTER (
-            WHERE lease_until <= statement_timestamp() AND NOT pause_requested
-              AND next_fetch_at <= statement_timestamp() + make_interval(secs => :ahead_s)))[1] AS missed_id
+       array_agg(ARRAY[offers_missed, id] ORDER BY offers_missed DESC, lease_until DESC) FILTER (
+           WHERE lease_until <= statement_timestamp() AND NOT pause_requested
+             AND next_fetch_at <= statement_timestamp() + make_interval(secs => :ahead_s)) AS missed
 FROM hosts
 WHERE state = 'offered' AND lease_until > statement_timestamp() - make_interval(secs => :within_s)
 GROUP BY queue
@@ -17,7 +17,7 @@ FROM (SELECT queue, taken_at FROM visits ORDER BY id DESC LIMIT :n) AS latest
 WHERE taken_at > statement_timestamp() - make_interval(secs => :within_s)
 GROUP BY queue
 
--- probe: offer missed hosts again, each by its id: for queues that nobody serves
+-- again: offer missed hosts again, each by its id
 -- Without due_at, else the mark from which dispatch searches would pass hosts that have been due for longer.
 WITH missed AS MATERIALIZED (
     SELECT id

@@ -144,3 +144,17 @@ def test_a_broker_that_is_away_costs_no_offer(engine: Engine) -> None:
     with pytest.raises(ServiceError):
         claim.dispatch(engine, SETTINGS, list.extend, random.Random(1), None, away)  # type: ignore[arg-type]
     assert one(engine, "SELECT count(*) FROM hosts WHERE state = 'idle'") == 3
+
+
+def test_missed_hosts_are_offered_before_those_that_are_due_for_longer(engine: Engine) -> None:
+    """Else, while workers are short of time, they would line up behind all others each time."""
+    settings = load(_env_file=None, queues=1)
+    sql(engine, FILL, queues=1, hosts=100)
+    offers = dispatch(engine, settings=settings)
+    visit(engine, offers[:4])  # the queue is served
+    later(engine, settings.offer_s + 0.1)
+    sql(engine, "UPDATE hosts SET next_fetch_at = now() - interval '1 hour' WHERE state = 'idle'")
+    again = [offer.host_id for offer in dispatch(engine, settings=settings)]
+    missed = {offer.host_id for offer in offers[4:]}
+    assert (set(again[: len(missed)]), len(again)) == (missed, 32)
+    assert one(engine, "SELECT sum(offers_missed) FROM hosts") == len(missed)

@@ -37,7 +37,7 @@ def test_a_queue_is_unserved_when_nothing_was_taken_up_since_its_missed_offer(
     assert is_unserved(line, OFFER) is unserved
 
 
-# the line, unread messages; room, probes
+# the line, unread messages; room, missed hosts to offer again
 ROOMS = [
     (QueueOffers(), 0, 4, []),  # nothing known: an even share of 128
     (QueueOffers(standing=3), 0, 1, []),
@@ -47,17 +47,19 @@ ROOMS = [
     (SERVED, 31, 1, []),  # messages that nobody read
     (SERVED, 32, None, []),
     (QueueOffers(missed_at=ago(1)), 0, 1, []),  # the missed host is not due: another one
-    (QueueOffers(missed_at=ago(1), missed_id=7), 0, None, [7]),
-    (QueueOffers(missed_at=ago(1), missed_id=7), 31, None, [7]),
-    (QueueOffers(missed_at=ago(1), missed_id=7), 32, None, []),  # full of messages that nobody read
-    (QueueOffers(missed_at=ago(1), standing=1, missed_id=7), 0, None, []),
+    (QueueOffers(missed_at=ago(1), missed=((1, 7),)), 0, None, [7]),
+    (QueueOffers(missed_at=ago(1), missed=((1, 7),)), 31, None, [7]),
+    (QueueOffers(missed_at=ago(1), missed=((1, 7),)), 32, None, []),  # full of messages that nobody read
+    (QueueOffers(served_at=NOW, missed=((2, 7), (1, 8))), 0, 30, [7, 8]),  # short of time: these before others
+    (QueueOffers(served_at=NOW, missed=((2, 7), (1, 8))), 31, None, [7]),
+    (QueueOffers(missed_at=ago(1), standing=1, missed=((1, 7),)), 0, None, []),
 ]
 
 
-@pytest.mark.parametrize(("line", "unread", "room", "probes"), ROOMS)
-def test_what_a_queue_is_offered(line: QueueOffers, unread: int, room: int | None, probes: list[int]) -> None:
+@pytest.mark.parametrize(("line", "unread", "room", "again"), ROOMS)
+def test_what_a_queue_is_offered(line: QueueOffers, unread: int, room: int | None, again: list[int]) -> None:
     found = plan(NAMES, {"host-05": line}, {"host-05": unread}, offers_max=128, offer=OFFER)
-    assert (found.capacity.get("host-05"), found.probes) == (room, probes)
+    assert (found.capacity.get("host-05"), found.again) == (room, again)
     assert found.capacity["host-06"] == 4
 
 
@@ -66,6 +68,18 @@ def test_offers_that_stand_count_for_all_queues(standing: int, n: int) -> None:
     found = plan(["a", "b"], {"a": QueueOffers(standing=standing, served_at=NOW)}, {}, offers_max=128, offer=OFFER)
     assert found.n == n
     assert bool(found.capacity) is (n > 0)
+
+
+def test_what_missed_most_offers_is_offered_first_whatever_its_queue() -> None:
+    lines = {
+        "a": QueueOffers(standing=62, served_at=NOW),
+        "b": QueueOffers(standing=31, served_at=NOW, missed=((9, 1), (8, 2))),  # room for one
+        "c": QueueOffers(standing=31 + 1, served_at=NOW, missed=((7, 3),)),  # no room
+        "d": QueueOffers(served_at=NOW, missed=((5, 4), (1, 5))),
+        "e": QueueOffers(served_at=NOW, missed=((3, 6),)),
+    }
+    found = plan(list(lines), lines, {}, offers_max=128, offer=OFFER)
+    assert (found.again, found.n, found.capacity) == ([1, 4, 6], 0, {})
 
 
 def test_offers_of_an_unserved_queue_count_for_nobody() -> None:

@@ -78,7 +78,7 @@ QUERIES: list[tuple[str, str, dict[str, Any], str, int]] = [
     ("live", "failures", {"crawl_id": 1, "n": 30}, "fetches", 30 + 30),  # thirty, and those of a partition beside
     ("offers", "lines", {"offer_s": 10, "ahead_s": 0.25, "within_s": 30}, "hosts", 0),
     ("offers", "served", {"n": 100, "within_s": 30}, "visits", 130),  # the newest of each partition
-    ("offers", "probe", {"ids": "{7,8}", "ahead_s": 0.25, "offer_s": 10, **clocks.steady()}, "hosts", 4),
+    ("offers", "again", {"ids": "{7,8}", "ahead_s": 0.25, "offer_s": 10, **clocks.steady()}, "hosts", 4),
     ("pages", "needing_script", {"crawl_id": 1}, "pages", 20),
     ("pages", "shells", {"most": 20}, "pages", 20),
     ("urls", "queued_some", {"crawl_id": 1, "most": 100}, "urls", 100),
