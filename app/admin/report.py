@@ -108,10 +108,9 @@ class Report:
 def status(engine: Engine, *, most: int = MOST_COUNTED) -> Status:
     """The state of the fleet, at once: it counts neither every URL nor, beyond `most`, every host that waits."""
     with fleet.snapshot(engine) as tx:
-        kept = fleet.Kept()
-        now = fleet.now(tx, (), fleet.sample(tx, hosts=most), kept, most=0)
+        now = fleet.now(tx, (), fleet.sample(tx, hosts=most), fleet.Kept(), most=0)
         every = crawls.every(tx)
-        brought = [fleet.brought(tx, crawl.id, kept) for crawl in every]
+        brought = [fleet.brought(tx, crawl.id) for crawl in every]
         return Status(
             crawls=[_totals(tx, crawl, each) for crawl, each in zip(every, brought, strict=True)],
             estimated=[crawl.name for crawl, each in zip(every, brought, strict=True) if not each.is_exact],

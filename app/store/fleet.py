@@ -189,7 +189,7 @@ class FleetNow:
     @property
     def offers(self) -> Mapping[str, int]:
         """Offers that are not taken up yet, by queue."""
-        return {each.queue: each.hosts for each in self.leased if each.because == HostWait.OFFERED}
+        return offers(self.leased)
 
     @property
     def all_waits(self) -> Sequence[Row]:
@@ -291,14 +291,13 @@ def now(
     queues: that hosts may be on; none: neither is `unserved` read, nor `next`
     most: crawls that are read, and in their place `only` this one
     """
-    (unserved,) = db.run(tx, _sql["unserved"], {"queues": list(queues), "misses": MISSES}).of(Unserved)
     lines = board.crawls(tx, most) if only is None else [board.crawl(tx, only)]
     rates = _rates(tx) if lines else {}
     return FleetNow(
         crawls=[_figures(tx, line, rates.get(line.id), queues, kept) for line in lines],
         states={row.state: row.crawls for row in db.run(tx, _sql["states"])},
-        leased=[Leased(HostWait(row.because), *row[1:]) for row in db.run(tx, _sql["leased"])],
-        unserved=unserved,
+        leased=leased(tx),
+        unserved=unserved(tx, queues),
         nodes=segments.nodes(tx),
         browsers=renders.workers(tx),
         serving=serving(tx),
@@ -321,14 +320,29 @@ def sample(tx: Connection, *, hosts: int = HOSTS) -> Sampled:
     )
 
 
-def brought(tx: Connection, crawl_id: int, kept: Kept) -> Brought:
+def leased(tx: Connection) -> list[Leased]:
+    """Count hosts under a lease."""
+    return [Leased(HostWait(row.because), *row[1:]) for row in db.run(tx, _sql["leased"])]
+
+
+def offers(found: Sequence[Leased]) -> dict[str, int]:
+    """Offers that are not taken up yet, by queue."""
+    return {each.queue: each.hosts for each in found if each.because == HostWait.OFFERED}
+
+
+def unserved(tx: Connection, queues: Sequence[str]) -> Unserved:
+    """Look for work of these queues that is due and not done."""
+    (found,) = db.run(tx, _sql["unserved"], {"queues": list(queues), "misses": MISSES}).of(Unserved)
+    return found
+
+
+def brought(tx: Connection, crawl_id: int) -> Brought:
     """Count what a crawl brought in this round: at its hosts, BROUGHT_HOSTS at most, else by sums and a sample."""
     (found,) = db.run(tx, _sql["brought"], {"crawl_id": crawl_id, "most": BROUGHT_HOSTS}).of(Brought)
-    if found.hosts < BROUGHT_HOSTS:
-        return found
-    where = {"crawl_id": crawl_id, "blocks": BROUGHT_BLOCKS}
-    (of_all,) = kept.of(lambda: db.run(tx, _sql["brought_by_many"], where).of(Brought), "brought", crawl_id)
-    return of_all
+    if found.hosts == BROUGHT_HOSTS:
+        where = {"crawl_id": crawl_id, "blocks": BROUGHT_BLOCKS}
+        (found,) = db.run(tx, _sql["brought_by_many"], where).of(Brought)
+    return found
 
 
 def minute(tx: Connection) -> Rate:
@@ -337,9 +351,9 @@ def minute(tx: Connection) -> Rate:
     return Rate(None, *map(sum, zip(*found, strict=True)))
 
 
-def crawl_now(tx: Connection, crawl_id: int, kept: Kept) -> CrawlFigures:
+def crawl_now(tx: Connection, crawl_id: int) -> CrawlFigures:
     """One crawl, without its next hosts."""
-    return _figures(tx, board.crawl(tx, crawl_id), _rates(tx).get(crawl_id), (), kept)
+    return _figures(tx, board.crawl(tx, crawl_id), _rates(tx).get(crawl_id), (), Kept())
 
 
 def queued(tx: Connection, crawl_id: int) -> int:
@@ -359,7 +373,7 @@ def _figures(tx: Connection, line: CrawlLine, rate: Rate | None, queues: Sequenc
     coming = partial(live.hosts, tx, crawl_id=line.id, queues=queues)
     return CrawlFigures(
         line=line,
-        brought=brought(tx, line.id, kept),
+        brought=brought(tx, line.id),
         queued=left,
         rate=rate or NO_REQUESTS,
         next=kept.of(coming, "next", line.id) if is_quiet and queues else (),
