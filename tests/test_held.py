@@ -50,7 +50,7 @@ HELD = {
         app.policy.recrawl app.policy.focus.shape app.policy.focus.shipped app.policy.host:2 app.policy.identity
         app.policy.media_type app.policy.robots_match app.policy.scope app.policy.tdm app.policy.url:2
         app.policy.words app.runtime.process_name app.store.db:2 app.store.suppressions app.store.views
-        app.web.metrics workers.bell
+        workers.bell
         workers.extract:2 workers.maintenance workers.process:4 workers.render
     """,
 }

@@ -16,7 +16,7 @@ from app.celery import MAINTENANCE, app
 from app.config import current
 from app.errors import ServiceError
 from app.policy.offers import most
-from app.store import db, hosts
+from app.store import db, fleet
 from workers import process
 
 _log = structlog.get_logger()
@@ -34,7 +34,7 @@ def _start(sender: Any, **_: object) -> None:
 def drop(queues: Sequence[str]) -> None:
     """Keep the live messages; of the janitors' queue, as many as dispatch keeps. Raises ServiceError."""
     with db.transaction(process.engine()) as tx:
-        standing = hosts.offers_outstanding(tx)
+        standing = fleet.offers(fleet.leased(tx))
     newest = {queue: standing.get(queue, 0) for queue in queues}
     if MAINTENANCE in newest:
         newest[MAINTENANCE] = 2 * most(current().offers_max)

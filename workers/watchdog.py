@@ -29,12 +29,12 @@ from app.celery import app
 from app.config import Settings, current
 from app.crawl.state.lease import Lease
 from app.errors import ServiceError
-from app.store import db, hosts, offers
+from app.store import db, fleet, offers
+from app.store.fleet import MISSES
 from app.words import counted
 from workers import process
 
 _log = structlog.get_logger()
-MISSES = 3
 EXIT_CODE = 70  # sysexits.h: EX_SOFTWARE
 GRACE_S = 10.0
 LOOK_S = 0.1
@@ -95,7 +95,7 @@ def stalled_queues(engine: Engine, queues: Sequence[str], state: WorkerProgress,
         if settings.single_active_consumer:
             served = offers.served(tx, offer_s=settings.offer_s)
             queues = [queue for queue in queues if queue not in served]
-        return hosts.missed(tx, queues, MISSES)
+        return fleet.unserved(tx, queues).missed
 
 
 def why_end(

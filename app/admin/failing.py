@@ -118,7 +118,7 @@ def failures(tx: Connection, crawl_id: int | None = None) -> Failures:
 
 
 def of_rows(rows: Sequence[Row]) -> Failures:
-    """The same, of rows that were read."""
+    """Sum up rows of `board.failing`."""
     if not rows:
         return NOTHING_FAILED
     first = rows[0]

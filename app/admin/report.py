@@ -33,7 +33,7 @@ from app.store import (
     visits,
 )
 from app.store.crawls import Crawl, Totals
-from app.store.fleet import Brought
+from app.store.fleet import CrawlCounts
 from app.store.segments import ArchiveNode
 from app.words import counted
 
@@ -108,10 +108,9 @@ class Report:
 def status(engine: Engine, *, most: int = MOST_COUNTED) -> Status:
     """The state of the fleet, at once: it counts neither every URL nor, beyond `most`, every host that waits."""
     with fleet.snapshot(engine) as tx:
-        kept = fleet.Kept()
-        now = fleet.now(tx, (), fleet.sample(tx, hosts=most), kept, most=0)
+        now = fleet.now(tx, (), fleet.sample(tx, hosts=most), fleet.RecentReads(), most=0)
         every = crawls.every(tx)
-        brought = [fleet.brought(tx, crawl.id, kept) for crawl in every]
+        brought = [fleet.brought(tx, crawl.id) for crawl in every]
         return Status(
             crawls=[_totals(tx, crawl, each) for crawl, each in zip(every, brought, strict=True)],
             estimated=[crawl.name for crawl, each in zip(every, brought, strict=True) if not each.is_exact],
@@ -125,7 +124,7 @@ def status(engine: Engine, *, most: int = MOST_COUNTED) -> Status:
         )
 
 
-def _totals(tx: Connection, crawl: Crawl, brought: Brought) -> Totals:
+def _totals(tx: Connection, crawl: Crawl, brought: CrawlCounts) -> Totals:
     return Totals(
         **{name: getattr(crawl, name) for name in _OF_CRAWL},
         **{name: getattr(brought, name) for name in _BROUGHT},

@@ -83,9 +83,9 @@ class LiveView:
                 del self._seen[0]
         if self._live is not None:
             self._start_anew_if_resized(self._live.console)
-            self._live.update(screen(look, self._rate(), self._live.console, self.gap_s), refresh=True)
+            self._live.update(screen(look, self._rate(look), self._live.console, self.gap_s), refresh=True)
         elif look.is_full and self.is_due():
-            print(line(look, self._rate()), file=self.stream, flush=True)
+            print(line(look, self._rate(look)), file=self.stream, flush=True)
             self._shown_at = now
 
     def _start_anew_if_resized(self, console: "Console") -> None:
@@ -95,7 +95,10 @@ class LiveView:
             console.clear()
         self._size = (console.size.width, console.size.height)
 
-    def _rate(self) -> float:
+    def _rate(self, look: Look) -> float:
+        """Pages a second; of a crawl that has just begun by the looks so far."""
+        if look.pages_s is not None:
+            return look.pages_s
         if not self._seen:
             return 0.0
         (first_at, first), (last_at, last) = self._seen[0], self._seen[-1]

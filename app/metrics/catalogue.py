@@ -86,8 +86,8 @@ FLEET = (
     MetricSpec(
         "tiptoe_queue_depth_urls", _G, "Of these: URLs of hosts that are due and unclaimed by any worker: an estimate."
     ),
-    MetricSpec("tiptoe_hosts", _G, "Hosts by what they do: an estimate.", ("state",)),
-    MetricSpec("tiptoe_leases", _G, "Hosts that a worker visits now: an estimate."),
+    MetricSpec("tiptoe_hosts", _G, "Hosts by what they do; an estimate where there are more than 2,000.", ("state",)),
+    MetricSpec("tiptoe_leases", _G, "Hosts that a worker visits now."),
     MetricSpec("tiptoe_dispatch_lag_seconds", _G, "Seconds that the host due for longest waits for a worker."),
     MetricSpec(
         "tiptoe_recent_violations",

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -85,7 +86,7 @@ class Leased(NamedTuple):
     because: HostWait
     queue: str
     hosts: int
-    earliest: object
+    earliest: datetime
 
 
 class Unserved(NamedTuple):
@@ -108,7 +109,7 @@ NONE_JUDGED: Final = JudgedGaps(0, 0, 0)
 NO_REQUESTS: Final = Rate(None, 0, 0, 0, 0)
 
 
-class Brought(NamedTuple):
+class CrawlCounts(NamedTuple):
     """Counts of a crawl in its round, as in `Totals`.
 
     is_exact  False: of so many hosts fetches, failed and hosts are estimated
@@ -132,15 +133,15 @@ class CrawlFigures:
     """
 
     line: CrawlLine
-    brought: Brought
+    brought: CrawlCounts
     queued: int
     rate: Rate
     next: Sequence[HostRow] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sampled:
-    """What is read now and then: from samples, or since it hardly changes.
+class FleetSample:
+    """The part that is read now and then: it comes from samples, or hardly changes.
 
     lanes    queued URLs of active crawls
     waits    hosts by what they wait for, but for those under a lease: because, hosts, earliest
@@ -159,7 +160,7 @@ class Sampled:
     renders: int = 0
 
 
-NOTHING: Final = Sampled()
+NOTHING: Final = FleetSample()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +180,7 @@ class FleetNow:
     nodes: Sequence[ArchiveNode]
     browsers: Sequence[RenderWorker]
     serving: Sequence[Serving]
-    sampled: Sampled
+    sampled: FleetSample
 
     @property
     def visited(self) -> int:
@@ -189,7 +190,7 @@ class FleetNow:
     @property
     def offers(self) -> Mapping[str, int]:
         """Offers that are not taken up yet, by queue."""
-        return {each.queue: each.hosts for each in self.leased if each.because == HostWait.OFFERED}
+        return offers(self.leased)
 
     @property
     def all_waits(self) -> Sequence[Row]:
@@ -198,7 +199,7 @@ class FleetNow:
         for because in _LEASED:
             of = [each for each in self.leased if each.because == because]
             if of:
-                earliest = min(each.earliest for each in of)  # type: ignore[type-var]
+                earliest = min(each.earliest for each in of)
                 found.append({"because": because.value, "hosts": sum(each.hosts for each in of), "earliest": earliest})
         return sorted(found, key=lambda row: (-row["hosts"], row["because"]))
 
@@ -213,8 +214,8 @@ class FleetNow:
         return stopped(self.nodes)
 
 
-class Kept:
-    """What was read a while ago, costs much, and hardly changes: good for KEPT_S."""
+class RecentReads:
+    """Values that cost much and hardly change: each is read again after KEPT_S."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
@@ -226,7 +227,7 @@ class Kept:
         return self._monotonic() - at < KEPT_S
 
     def of(self, read: Callable[[], T], what: str, id: int = 0) -> T:
-        """What was read, or is now."""
+        """The value, read now where the last one is too old."""
         if not self.has(what, id):
             if len(self._values) >= KEPT_MOST:
                 self._values.clear()
@@ -244,7 +245,7 @@ class FleetWatch:
 
     engine: Engine
     queues: Sequence[str]
-    kept: Kept = field(default_factory=Kept)
+    kept: RecentReads = field(default_factory=RecentReads)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def now(self, *, sampled: bool = True, most: int = CRAWLS, only: int | None = None) -> FleetNow:
@@ -284,21 +285,26 @@ def snapshot(engine: Engine) -> Iterator[Connection]:
 
 
 def now(
-    tx: Connection, queues: Sequence[str], sampled: Sampled, kept: Kept, *, most: int = CRAWLS, only: int | None = None
+    tx: Connection,
+    queues: Sequence[str],
+    sampled: FleetSample,
+    kept: RecentReads,
+    *,
+    most: int = CRAWLS,
+    only: int | None = None,
 ) -> FleetNow:
     """The fleet, in a snapshot's transaction.
 
     queues: that hosts may be on; none: neither is `unserved` read, nor `next`
     most: crawls that are read, and in their place `only` this one
     """
-    (unserved,) = db.run(tx, _sql["unserved"], {"queues": list(queues), "misses": MISSES}).of(Unserved)
     lines = board.crawls(tx, most) if only is None else [board.crawl(tx, only)]
     rates = _rates(tx) if lines else {}
     return FleetNow(
         crawls=[_figures(tx, line, rates.get(line.id), queues, kept) for line in lines],
         states={row.state: row.crawls for row in db.run(tx, _sql["states"])},
-        leased=[Leased(HostWait(row.because), *row[1:]) for row in db.run(tx, _sql["leased"])],
-        unserved=unserved,
+        leased=leased(tx),
+        unserved=unserved(tx, queues),
         nodes=segments.nodes(tx),
         browsers=renders.workers(tx),
         serving=serving(tx),
@@ -306,11 +312,11 @@ def now(
     )
 
 
-def sample(tx: Connection, *, hosts: int = HOSTS) -> Sampled:
+def sample(tx: Connection, *, hosts: int = HOSTS) -> FleetSample:
     """Sample the fleet.   hosts: that are asked what they wait for"""
     share = db.run(tx, _sql["sample_percents"], {"blocks": URL_BLOCKS, "hosts": hosts}).one()
     lanes = db.run(tx, _sql["frontier"], {"percent": share.urls})
-    return Sampled(
+    return FleetSample(
         lanes={row.lane: Depth(row.queued * 100 / share.urls, row.due * 100 / share.urls) for row in lanes},
         waits=[row._asdict() for row in db.run(tx, _sql["waits"], {"percent": share.hosts})],
         percent=share.hosts,
@@ -321,14 +327,29 @@ def sample(tx: Connection, *, hosts: int = HOSTS) -> Sampled:
     )
 
 
-def brought(tx: Connection, crawl_id: int, kept: Kept) -> Brought:
+def leased(tx: Connection) -> list[Leased]:
+    """Count hosts under a lease."""
+    return [Leased(HostWait(row.because), *row[1:]) for row in db.run(tx, _sql["leased"])]
+
+
+def offers(found: Sequence[Leased]) -> dict[str, int]:
+    """Offers that are not taken up yet, by queue."""
+    return {each.queue: each.hosts for each in found if each.because == HostWait.OFFERED}
+
+
+def unserved(tx: Connection, queues: Sequence[str]) -> Unserved:
+    """Look for work of these queues that is due and not done."""
+    (found,) = db.run(tx, _sql["unserved"], {"queues": list(queues), "misses": MISSES}).of(Unserved)
+    return found
+
+
+def brought(tx: Connection, crawl_id: int) -> CrawlCounts:
     """Count what a crawl brought in this round: at its hosts, BROUGHT_HOSTS at most, else by sums and a sample."""
-    (found,) = db.run(tx, _sql["brought"], {"crawl_id": crawl_id, "most": BROUGHT_HOSTS}).of(Brought)
-    if found.hosts < BROUGHT_HOSTS:
-        return found
-    where = {"crawl_id": crawl_id, "blocks": BROUGHT_BLOCKS}
-    (of_all,) = kept.of(lambda: db.run(tx, _sql["brought_by_many"], where).of(Brought), "brought", crawl_id)
-    return of_all
+    (found,) = db.run(tx, _sql["brought"], {"crawl_id": crawl_id, "most": BROUGHT_HOSTS}).of(CrawlCounts)
+    if found.hosts == BROUGHT_HOSTS:
+        where = {"crawl_id": crawl_id, "blocks": BROUGHT_BLOCKS}
+        (found,) = db.run(tx, _sql["brought_by_many"], where).of(CrawlCounts)
+    return found
 
 
 def minute(tx: Connection) -> Rate:
@@ -337,9 +358,9 @@ def minute(tx: Connection) -> Rate:
     return Rate(None, *map(sum, zip(*found, strict=True)))
 
 
-def crawl_now(tx: Connection, crawl_id: int, kept: Kept) -> CrawlFigures:
+def crawl_now(tx: Connection, crawl_id: int) -> CrawlFigures:
     """One crawl, without its next hosts."""
-    return _figures(tx, board.crawl(tx, crawl_id), _rates(tx).get(crawl_id), (), kept)
+    return _figures(tx, board.crawl(tx, crawl_id), _rates(tx).get(crawl_id), (), RecentReads())
 
 
 def queued(tx: Connection, crawl_id: int) -> int:
@@ -352,14 +373,16 @@ def stopped(nodes: Sequence[ArchiveNode]) -> str | None:
     return next((node.stopped_because for node in nodes if node.stopped_because), None)
 
 
-def _figures(tx: Connection, line: CrawlLine, rate: Rate | None, queues: Sequence[str], kept: Kept) -> CrawlFigures:
+def _figures(
+    tx: Connection, line: CrawlLine, rate: Rate | None, queues: Sequence[str], kept: RecentReads
+) -> CrawlFigures:
     waiting = partial(queued, tx, line.id)
     left = kept.of(waiting, "left", line.id) if line.state == "finished" else waiting()
     is_quiet = line.state == "active" and left > 0 and rate is None
     coming = partial(live.hosts, tx, crawl_id=line.id, queues=queues)
     return CrawlFigures(
         line=line,
-        brought=brought(tx, line.id, kept),
+        brought=brought(tx, line.id),
         queued=left,
         rate=rate or NO_REQUESTS,
         next=kept.of(coming, "next", line.id) if is_quiet and queues else (),

@@ -14,9 +14,9 @@ from app.beat import claim
 from app.beat.claim import ScanWindow
 from app.config import Settings, load
 from app.errors import ServiceError
+from app.store.fleet import MISSES
 from app.store.host_rows import Offer
 from tests.store.rows import host, one, sql
-from workers.watchdog import MISSES
 
 SETTINGS: Settings = load(_env_file=None)
 QUEUES = 32

@@ -33,7 +33,7 @@ def look(*hosts: HostRow, failures: tuple[tuple[str, int], ...] = (), **values: 
         "max_seconds": None,
         "active_s": 61.0,
     }
-    others = dict.fromkeys(CrawlLine._fields)
+    others: dict[str, Any] = dict.fromkeys(CrawlLine._fields)
     seen = {"pages": 1_234, "failed": 12, "bytes": 5_600_000, "queued": MOST_QUEUED}
     row = CrawlLine(**others | {name: values.pop(name, default) for name, default in crawl.items()})
     return Look(crawl=row, failures=failures, hosts=hosts, **{**seen, **values})

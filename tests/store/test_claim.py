@@ -192,7 +192,7 @@ def test_offers_that_stand_are_counted_and_visits(engine: Engine) -> None:
         hosts.take_up(tx, host_id=made[0], token=offers[made[0]].token, worker="w:1", lease_s=60)
     run_out(engine, made[1])
     with db.transaction(engine) as tx:
-        now = fleet.now(tx, ["host-00", "host-01"], fleet.NOTHING, fleet.Kept(), most=0)
+        now = fleet.now(tx, ["host-00", "host-01"], fleet.NOTHING, fleet.RecentReads(), most=0)
     assert (now.offers, now.visited) == ({"host-00": 2, "host-01": 1}, 1)
 
 

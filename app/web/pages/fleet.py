@@ -4,7 +4,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.admin import archive
-from app.store import board, db
+from app.store import board
 from app.web.board import board_of
 from app.web.render import page
 
@@ -14,11 +14,10 @@ VISITS = 5_000
 def show(request: Request) -> Response:
     """The fleet."""
     shared = board_of(request)
-    with db.transaction(shared.engine) as tx:
+    with shared.fleet.reading(most=0) as (tx, now):
         workers = board.workers(tx, VISITS)
         sizes = board.sizes(tx)
         segments = archive.listed(tx, shared.settings)
-    now = shared.fleet.now(most=0)  # not within: it waits for who looks, and would hold a connection meanwhile
     return page(
         request,
         "fleet.html",

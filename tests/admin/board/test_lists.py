@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from app.admin.board import host_list, lists
 from app.admin.board.lists import PageKind
 from app.config import load
-from app.store import board, db
+from app.store import db, fleet
 from tests.store.rows import clean, make_crawl, sql
 
 SETTINGS = load(_env_file=None, database_url="postgresql://x/y", queues=4)
@@ -108,5 +108,5 @@ def test_a_missing_page_is_listed_and_no_trouble(engine: Engine) -> None:
     sql(engine, ERRORS, crawl=crawl)
     assert [row["class_"] for row in lists.errors(engine, "docs")] == ["HTTP 404", "HTTP 410", "HTTP 500"]
     with db.transaction(engine) as tx:
-        (rate,) = board.rates(tx, from_s=14, until_s=4)
+        rate = fleet.crawl_now(tx, crawl).rate
         assert (rate.pages, rate.failed) == (1, 1)
