@@ -24,6 +24,11 @@ PROSE = "This sentence is long enough to be read as one by whoever counts the le
         ),
         pytest.param("<details><summary>More</summary><p>b</details>", "**More**\n\nb", id="a summary"),
         pytest.param("<ul><li>a<ul><li>b</ul><li>c</ul>", "- a\n  - b\n- c", id="lists that nest"),
+        pytest.param(
+            "<form action=x><input type=hidden value=y><h2>A</h2><p>b <a href=x>c</a></p></form>",
+            "## A\n\nb [c](https://site.test/docs/x)",
+            id="a page in a form",
+        ),
         pytest.param("<ol><li>a<li>b</ol>", "1. a\n2. b", id="numbered lists"),
         pytest.param(
             "<table><tr><th>a<th>b|c<tr><td>1<td>2</table>", "| a | b\\|c |\n| --- | --- |\n| 1 | 2 |", id="tables"

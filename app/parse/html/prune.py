@@ -31,7 +31,7 @@ def content_of(root: Element, *, whole: bool = False) -> Element:
         left_out.update(e for at, e in enumerate(elements) if at > first and not keep[at] and keep[found.parents[at]])
     cut(left_out)
     cut([link for link in top.iter("a") if not len(link) and blocks.is_permalink(link.text or "")])
-    for element in top.iter(*blocks.LANDMARKS):
+    for element in top.iter(*blocks.LANDMARKS, "form"):
         element.tag = "div"  # it is content: no writer shall leave it out
     return top
 

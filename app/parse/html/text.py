@@ -18,6 +18,7 @@ _OPENED = re.compile(
     r"(?![a-z])"
 )
 _DOCUMENT = ("html", "body")
+_SHADOW_ROOTS = frozenset({"open", "closed"})
 _NO_WORDS = frozenset({"a", "head", "title", "script", "style", "noscript", "template"})
 _BESIDE = frozenset({"nav", "menu", "ul", "ol", "aside", "footer", "dialog", "navigation", "menubar"})  # tags and roles
 _LEVELS = 3  # of hidden elements within each other that are weighed
@@ -106,19 +107,21 @@ def prepare(root: Element, hidden: Sequence[Element]) -> None:
 
     That is what is hidden, but for what a reader opens, and columns of line numbers. A formula counts as shown, though
     its element is hidden beside a picture of it. A heading that links to itself, as manuals have them, is no title of
-    another page.
+    another page. A declarative shadow root is a part of its page (https://html.spec.whatwg.org/#attr-template-shadowrootmode).
     """
     for element in [e for e in hidden if e.tag not in _DOCUMENT and not _is_opened(e)]:
         element.tag = blocks.HIDDEN
     cells: set[Element] = set()
     title = fold(root.findtext(".//title")).lower()
-    for element in root.iter("math", "pre", *blocks.HEADINGS):
+    for element in root.iter("math", "pre", "template", *blocks.HEADINGS):
         if element.tag == "math":
             _write_formula(element)
         elif element.tag == "pre":
             _hide_numbers(element, cells)
-        else:
+        elif element.tag != "template":
             _unlink(element, title)
+        elif (element.get("shadowrootmode") or "").lower() in _SHADOW_ROOTS:
+            element.tag = "div"
 
 
 def _is_opened(hidden: Element) -> bool:

@@ -145,3 +145,14 @@ def test_a_page_with_text_is_never_empty(parts: list[tuple[str, bool, str]]) -> 
         unreadable.clear(keep_tail=True)
     has_text = bool(etree.tostring(root, method="text", encoding="unicode").strip())
     assert bool(read("<body>" + markup)) == has_text
+
+
+@pytest.mark.parametrize("mode", ["open", "closed", "OPEN"])
+def test_a_declarative_shadow_root_is_a_part_of_its_page(mode: str) -> None:
+    markup = f"<x-app><template shadowrootmode={mode}><h1>A boat</h1><p>It sails.</p><slot></slot></template><p>Light.</x-app>"
+    assert read(markup) == "A boat\nIt sails.\nLight."
+
+
+@pytest.mark.parametrize("attribute", ["", "shadowrootmode=no", "id=x"])
+def test_any_other_template_is_for_scripts(attribute: str) -> None:
+    assert read(f"<div><template {attribute}><p>For a script.</p></template><p>Text.</p></div>") == "Text."
