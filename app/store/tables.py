@@ -8,6 +8,7 @@ carry no foreign keys: hosts and crawls are never deleted, and a key check per r
 drops the partitions; they are not declared here).
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from sqlalchemy import (
@@ -30,6 +31,7 @@ from sqlalchemy import (
     SmallInteger,
     Table,
     Text,
+    TextClause,
     UniqueConstraint,
     text,
 )
@@ -55,13 +57,57 @@ def _identity() -> Column[int]:
     return Column("id", BigInteger, Identity(always=True), primary_key=True)
 
 
+_COMMENTS = {  # of columns of a crawl's options
+    "include": "regular expressions; a URL must match one, if there are any",
+    "exclude": "regular expressions; a URL must match none",
+    "max_seconds": "since active_since",
+    "every_s": "from the beginning of a round to the next; 0: by hand",
+    "keep_fresh": "due pages are fetched again by themselves and the crawl does not end",
+    "sitemaps": "declared: those that robots.txt names; all: also /sitemap.xml where it names none; none",
+    "honour_opt_outs": "pages whose owner reserves text and data mining are not kept",
+    "profile": "what it values: the name of a shipped profile, or a TOML text",
+    "render": "pages that a browser opens: auto (those that are empty without JavaScript), never, always",
+    "keep_links": "links are kept, in `links`",
+    "handlers": "names of the handlers that get its pages; none: every handler that is loaded and fits",
+    "search": "the words of its pages are indexed for tiptoe search",
+    "archive": "answers are kept in the archive, with their bodies",
+    "near_duplicates": "pages are compared with each other, to find those that say nearly the same",
+}
+_TYPES: dict[Kind, TypeEngine[Any]] = {"flag": Boolean(), "list": ARRAY(Text), "whole": BigInteger()}
+_TYPES |= {"number": Double(), "interval": Double()}
+
+
+def _options() -> Iterator[Column[Any] | CheckConstraint]:
+    """The columns of a crawl's options."""
+    for name, option in OPTIONS.items():
+        of_type = Integer() if name == "max_depth" else _TYPES.get(option.kind, Text())
+        usual = None if name == "scope" else _usual(option.default)
+        is_null = option.default is None
+        yield Column(name, of_type, nullable=is_null, server_default=usual, comment=_COMMENTS.get(name))
+        if option.kind == "choice":
+            yield CheckConstraint(f"{name} IN ({', '.join(map(repr, option.choices))})", name=f"{name}_known")
+
+
+def _usual(value: object) -> TextClause | None:
+    match value:
+        case None:
+            return None
+        case bool():
+            return text(str(value).lower())
+        case float():
+            return text(f"{value:g}")
+        case tuple():
+            return text("'{}'")
+        case _:
+            return text(f"'{value}'")
+
+
 crawls = Table(
     "crawls",
     metadata,
     _identity(),
     Column("name", Text, nullable=False),
     Column("state", Text, nullable=False, server_default=text("'active'")),
-    Column("scope", Text, nullable=False),
     Column(
         "scope_hosts",
         ARRAY(Text),
@@ -90,39 +136,7 @@ crawls = Table(
         server_default=text("'{}'"),
         comment="folders of URLs that seeds redirected to: hosts, or prefixes, that came into the scope",
     ),
-    Column(
-        "include",
-        ARRAY(Text),
-        nullable=False,
-        server_default=text("'{}'"),
-        comment="regular expressions; a URL must match one, if there are any",
-    ),
-    Column(
-        "exclude",
-        ARRAY(Text),
-        nullable=False,
-        server_default=text("'{}'"),
-        comment="regular expressions; a URL must match none",
-    ),
-    Column("max_pages", BigInteger),
-    Column("max_bytes", BigInteger),
-    Column("max_depth", Integer),
-    Column("max_seconds", Double, comment="since active_since"),
-    Column(
-        "every_s",
-        Double,
-        nullable=False,
-        server_default=text("0"),
-        comment="from the beginning of a round to the next; 0: by hand",
-    ),
     Column("round_at", Time, comment="when the next round begins by itself"),
-    Column(
-        "keep_fresh",
-        Boolean,
-        nullable=False,
-        server_default=text("false"),
-        comment="due pages are fetched again by themselves and the crawl does not end",
-    ),
     Column(
         "round",
         Integer,
@@ -146,52 +160,9 @@ crawls = Table(
     ),
     Column("pages_held_until", Time, comment="visits taken up later hold no page granted so far"),
     Column(
-        "sitemaps",
-        Text,
-        nullable=False,
-        server_default=text("'all'"),
-        comment="declared: those that robots.txt names; all: also /sitemap.xml where it names none; none",
-    ),
-    Column(
-        "honour_opt_outs",
-        Boolean,
-        nullable=False,
-        server_default=text("false"),
-        comment="pages whose owner reserves text and data mining are not kept",
-    ),
-    Column(
-        "profile",
-        Text,
-        nullable=False,
-        server_default=text("'general'"),
-        comment="what it values: the name of a shipped profile, or a TOML text",
-    ),
-    Column(
         "recrawl_price_s",
         Double,
         comment="page-seconds of freshness that a recrawl must buy, by the profile's budget; NULL: there is none",
-    ),
-    Column(
-        "render",
-        Text,
-        nullable=False,
-        server_default=text("'auto'"),
-        comment="pages that a browser opens: auto (those that are empty without JavaScript), never, always",
-    ),
-    Column("keep_links", Boolean, nullable=False, server_default=text("false"), comment="links are kept, in `links`"),
-    Column(
-        "handlers",
-        ARRAY(Text),
-        nullable=False,
-        server_default=text("'{}'"),
-        comment="names of the handlers that get its pages; none: every handler that is loaded and fits",
-    ),
-    Column(
-        "search",
-        Boolean,
-        nullable=False,
-        server_default=text("false"),
-        comment="the words of its pages are indexed for tiptoe search",
     ),
     Column(
         "search_from",
@@ -205,50 +176,19 @@ crawls = Table(
     Column("finished_at", Time),
     Column("state_since", Time, nullable=False, server_default=NOW, comment="when its state last changed"),
     Column(
-        "archive",
-        Boolean,
-        nullable=False,
-        server_default=text("true"),
-        comment="answers are kept in the archive, with their bodies",
-    ),
-    Column(
         "admits_above",
         REAL,
         comment="the frontier is full: only links with a higher score are admitted; NULL: all",
     ),
-    Column(
-        "near_duplicates",
-        Boolean,
-        nullable=False,
-        server_default=text("true"),
-        comment="pages are compared with each other, to find those that say nearly the same",
-    ),
+    *_options(),
     UniqueConstraint("name"),
     CheckConstraint("state IN ('active', 'paused', 'finished')", name="state_known"),
-    CheckConstraint("scope IN ('host', 'domain', 'prefix', 'any')", name="scope_known"),
-    CheckConstraint("sitemaps IN ('none', 'declared', 'all')", name="sitemaps_known"),
-    CheckConstraint("render IN ('auto', 'never', 'always')", name="render_known"),
     CheckConstraint(
         "ended_because IN ('done', 'max_pages', 'max_bytes', 'max_seconds', 'operator', 'other')", name="ending_known"
     ),
     CheckConstraint("(state = 'finished') = (finished_at IS NOT NULL)", name="finished_has_time"),
     comment="A crawl: scope, budgets, state. Ends by itself when no URL of it is in an open state.",
 )
-
-_TYPES: dict[Kind, TypeEngine[Any]] = {"flag": Boolean(), "list": ARRAY(Text), "whole": BigInteger()}
-_TYPES |= {"number": Double(), "interval": Double()}
-for _name, _option in OPTIONS.items():
-    if _name not in crawls.columns:  # those above have comments of their own
-        _usual = _option.default
-        _words = "'{}'" if _usual == () else f"'{_usual}'" if isinstance(_usual, str) else str(_usual).lower()
-        crawls.append_column(
-            Column(
-                _name,
-                _TYPES.get(_option.kind, Text()),
-                nullable=_usual is None,
-                server_default=None if _usual is None else text(_words),
-            )
-        )
 
 hosts = Table(
     "hosts",
