@@ -68,7 +68,7 @@ HEADS: list[tuple[str, bytes | Behaviour, Failure]] = [
     ("length beyond sense", raw(b"HTTP/1.1 200 OK\nContent-Length: " + b"9" * 5000, b"x"), Failure.PROTOCOL),
     ("transfer coding", raw(b"HTTP/1.1 200 OK\nTransfer-Encoding: gzip, chunked", b"x"), Failure.PROTOCOL),
     ("chunks in quotes", raw(b'HTTP/1.1 200 OK\nTransfer-Encoding: "chunked"', b"x"), Failure.PROTOCOL),
-    ("a compression", raw(b"HTTP/1.1 200 OK\nTransfer-Encoding: x-compress\nContent-Length: 1", b"x"), Failure.PROTOCOL),
+    ("a compression", raw(b"HTTP/1.1 200 OK\nTransfer-Encoding: x-gzip\nContent-Length: 1", b"x"), Failure.PROTOCOL),
     ("more than slop", once(b"\n\n\n\n\nHTTP/1.1 200 OK\r\n\r\n"), Failure.PROTOCOL),
     ("many headers", raw(b"HTTP/1.1 200 OK" + b"\nA: b" * 50_000), Failure.PROTOCOL),
     ("long header", raw(b"HTTP/1.1 200 OK\nA: " + b"b" * 262_144), Failure.PROTOCOL),

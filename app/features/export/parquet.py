@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from app.errors import InputError
 from app.extras import to_install
 from app.features.export.columns import ColumnType, ExportColumn
-from app.features.export.rows import Row
+from app.features.export.rows import Row, most_at_once
 
 if TYPE_CHECKING:
     from arro3.core import Array, DataType
 
-GROUP_ROWS: Final = 20_000  # encoded, they wait in memory for the end of their group
+GROUP_BATCHES: Final = 4  # encoded, they wait in memory for the end of their group
 COMPRESSION: Final = "zstd(3)"
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
@@ -54,7 +54,7 @@ def write_parquet(path: Path, columns: Sequence[ExportColumn], batches: Iterable
             RecordBatchReader.from_batches(schema, records()),
             _Sink(file, failed),  # type: ignore[arg-type]  # it has what arro3 calls of a file
             compression=COMPRESSION,
-            max_row_group_size=GROUP_ROWS,
+            max_row_group_size=GROUP_BATCHES * most_at_once(columns),
         )
     if failed:
         raise failed[0]

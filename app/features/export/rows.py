@@ -4,7 +4,7 @@ Paging by key instead of one long cursor: a transaction that lasts as long as an
 clearing up behind the frontier.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
@@ -30,9 +30,15 @@ _HEAVY: Final = {
     "html": MOST_BODIES,
     "plain_html": MOST_BODIES,
     "markdown": MOST_BODIES,
+    "data": MOST_TEXTS,
 }
 
 _LINK: Final = "to_url"  # missing where no link of a page is wanted
+
+
+def most_at_once(columns: Iterable[ExportColumn]) -> int:
+    """How many rows of these columns are held at once."""
+    return min(_HEAVY.get(column.name, MOST_ROWS) for column in columns)
 
 
 class ExportBatch(NamedTuple):
@@ -138,7 +144,7 @@ class ExportRows:
     def batches(self, most: int | None = None) -> Iterator[list[Row]]:
         """Batches of rows until none is left, or `most` were handed out (of links: and the rest of a batch)."""
         left = most
-        at_once = min(_HEAVY.get(column.name, MOST_ROWS) for column in self.columns)
+        at_once = most_at_once(self.columns)
         if self.kind is ExportKind.LINKS:
             at_once = MOST_PAGES
         elif self.kind is ExportKind.ITEMS:

@@ -95,6 +95,17 @@ def test_parquet_is_typed_and_duckdb_reads_it(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(("name", "groups"), [("title", 1), ("text", 3), ("html", 25), ("data", 3)])
+def test_a_group_of_parquet_has_the_fewer_rows_the_more_they_hold(tmp_path: Path, name: str, groups: int) -> None:
+    """What waits for the end of its group is in proportion to a batch: a site decides how long texts and bodies are."""
+    columns = [ExportColumn("url", ColumnType.TEXT), ExportColumn(name, ColumnType.TEXT)]
+    rows = [[(f"http://h.test/{n}", "x") for n in range(lot, lot + 50)] for lot in range(0, 5_000, 50)]
+    formats.writer(ExportFormat.PARQUET)(tmp_path / "x.parquet", columns, iter(rows))
+    with duckdb.connect() as connection:
+        query = f"SELECT count(DISTINCT row_group_id), sum(num_values) FROM parquet_metadata('{tmp_path}/x.parquet')"
+        assert connection.execute(query).fetchone() == (groups, 10_000)
+
+
 def test_pandas_reads_parquet(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
