@@ -198,13 +198,13 @@ class CrawlFocus:
         """Patterns whose refused URLs are fetched where nothing better waits, and how many now, the best first."""
         shown = []
         for name, found in self.yields.items():
-            if found.refused and name[0] in _SPARED and _SESSION not in name and not self._multiplies(name):
+            if found.refused and name[0] in _SPARED and _SESSION not in name and not self.multiplies(name):
                 group = found if found.fetched else self._group(name)
                 if n := patterns.spares(found, group):
                     shown.append((name, n))
         return sorted(shown, key=lambda each: (-self._yield(each[0]).share, each[0]))
 
-    def _multiplies(self, name: str) -> bool:
+    def multiplies(self, name: str) -> bool:
         """Whether a shape has parameters of another of the same path and more: facets that are chosen together."""
         path, _, query = name.partition("?")
         names = query.split("&")
