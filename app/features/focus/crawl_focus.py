@@ -169,12 +169,10 @@ class CrawlFocus:
     def _own_share(self, name: str) -> float | None:
         return self._yield(name).own_share if self.judges else None
 
-    def retries(self, group: str, url: Url) -> bool:
+    def retries(self, group: str) -> bool:
         """Whether a URL of a group that is refused is fetched after all: none while an earlier one waits."""
         terms, found = self.profile.traps, self._yield(group)
         if not patterns.is_retried(terms, found) or self.retried.get(group) == found.fetched:
-            return False
-        if not patterns.is_retried(terms, found, is_copy=True) and self.copies(url) is not None:
             return False
         self.retried[group] = found.fetched
         return True
