@@ -169,12 +169,10 @@ class CrawlFocus:
     def _own_share(self, name: str) -> float | None:
         return self._yield(name).own_share if self.judges else None
 
-    def retries(self, group: str, url: Url) -> bool:
+    def retries(self, group: str) -> bool:
         """Whether a URL of a group that is refused is fetched after all: none while an earlier one waits."""
         terms, found = self.profile.traps, self._yield(group)
         if not patterns.is_retried(terms, found) or self.retried.get(group) == found.fetched:
-            return False
-        if not patterns.is_retried(terms, found, is_copy=True) and self.copies(url) is not None:
             return False
         self.retried[group] = found.fetched
         return True
@@ -198,13 +196,13 @@ class CrawlFocus:
         """Patterns whose refused URLs are fetched where nothing better waits, and how many now, the best first."""
         shown = []
         for name, found in self.yields.items():
-            if found.refused and name[0] in _SPARED and _SESSION not in name and not self._multiplies(name):
+            if found.refused and name[0] in _SPARED and _SESSION not in name and not self.multiplies(name):
                 group = found if found.fetched else self._group(name)
                 if n := patterns.spares(found, group):
                     shown.append((name, n))
         return sorted(shown, key=lambda each: (-self._yield(each[0]).share, each[0]))
 
-    def _multiplies(self, name: str) -> bool:
+    def multiplies(self, name: str) -> bool:
         """Whether a shape has parameters of another of the same path and more: facets that are chosen together."""
         path, _, query = name.partition("?")
         names = query.split("&")

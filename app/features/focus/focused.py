@@ -130,7 +130,7 @@ class Focused(Worth):
                 else focus.trap_by_form(url, shape)
             )
             if kind is TrapKind.PATTERN:
-                retried = focus.retries(shape.groups[0], url)
+                retried = focus.retries(shape.groups[0])
                 if focus.refuse(shape.name, shape.groups[0]) >= focus.most_kept(shape.name) and not retried:
                     return Refusal.TRAP_PATTERN
                 event, detail = (UrlEvent.FORCED, None) if retried else (UrlEvent.TRAPPED, shape.name)
@@ -198,7 +198,7 @@ class Focused(Worth):
         names = [shape.name, shape.groups[0]] if kind is not None else [copies] if copies is not None else []
         if not names:
             return None
-        is_retried = focus.retries(names[-1], url)
+        is_retried = focus.retries(names[-1])
         focus.refuse(*dict.fromkeys(names))
         if is_retried:
             return None

@@ -27,6 +27,7 @@ from app.model.url import target_of
 from app.policy.focus import novelty, vocabulary
 from app.policy.focus.patterns import REFUSED, SMALL_SHARE, SMALL_SITE, Yield, tries
 from app.policy.focus.profile import Profile
+from app.policy.focus.shape import shape_of
 from app.policy.focus.shipped import GENERAL, profile_of
 from app.policy.focus.vocabulary import Vocabulary
 from app.runtime.lru import Lru
@@ -202,7 +203,8 @@ def try_refused(picked: Picked, tx: Connection, host_id: int) -> bool:
 def _spare_refused(picked: Picked, tx: Connection, host_id: int) -> bool:
     """Queue refused URLs that have an end, by worth, of a host that has nothing else. Returns whether there were any.
 
-    Copies among them are left, and are no more looked at: so much of a batch is judged at a time.
+    Copies among them are left, and so are facets that are chosen together, whatever they were refused for. They are no
+    more looked at: so much of a batch is judged at a time.
     """
     judged = {crawl_id: focus for crawl_id, focus in _every(picked).items() if focus.judges and focus.room > 0}
     for _ in range(MOST_ROUNDS):
@@ -216,7 +218,9 @@ def _spare_refused(picked: Picked, tx: Connection, host_id: int) -> bool:
         taken: Counter[tuple[int, str]] = Counter()
         for each in found:
             focus = judged[each.crawl_id]
-            copies = focus.copied(target_of(each.url), is_spared=True)
+            target = target_of(each.url)
+            shape = shape_of(target).name
+            copies = shape if focus.multiplies(shape) else focus.copied(target, is_spared=True)
             if copies is not None:
                 focus.hold(copies)
             elif sum(n for (crawl_id, _), n in taken.items() if crawl_id == each.crawl_id) >= focus.room:

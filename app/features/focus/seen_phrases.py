@@ -61,9 +61,10 @@ class SeenPhrases:
 
     def tells(self, text: Said, target: str, labels: Iterable[str]) -> bool:
         """Whether a page has a line that no page of its host had so far, be it a number. Its lines are remembered."""
-        found = self._unknown(novelty.statements(text, target, labels))
-        self._remember(found)
-        return bool(found)
+        found = novelty.statements(text, target, labels)
+        tells = any(not self._has(own) and not self._has(whole) for own, whole in found.items())
+        self._remember(self._unknown({*found, *found.values()}))
+        return tells
 
     def twins(self, target: str) -> list[str]:
         """How a URL differs from those that were fetched before, for each sibling of it."""

@@ -161,20 +161,21 @@ def phrases(text: str, words: list[str], target: str = "") -> list[int]:
     return [hash(short)] if sample.strip() else []
 
 
-def statements(text: Said, target: str, labels: Iterable[str]) -> set[int]:
-    """Hashes of a page's lines with their numbers, without what its address says, and those that are labels of links.
+def statements(text: Said, target: str, labels: Iterable[str]) -> dict[int, int]:
+    """Hashes of a page's lines with their numbers, but for labels of links: without what its address says, and whole.
 
-    A product whose price and size alone are its own has a line that no other page has; a calendar's month has none.
+    A product whose price and size alone are its own has a line that no other page has; a calendar's month has none, and
+    neither has `?print=1` of a page that says 1.
     """
     named, names = _address(target), {" ".join(label.split()) for label in labels}
-    found = set()
+    found = {}
     for line in text.lines[:MOST_STATEMENTS]:
         if len(line) > LONGEST_STATEMENT:
-            found.add(hash(line))
+            found[hash(line)] = hash(line)
         elif line.strip() not in names:
             pieces = _PIECE.findall(line.lower())
             if own := tuple(piece for piece in pieces if _plain(piece) not in named):
-                found.add(hash((len(own), *own, "")))
+                found[hash((len(own), *own, ""))] = hash((len(pieces), *pieces, ""))
     return found
 
 

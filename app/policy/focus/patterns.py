@@ -190,15 +190,11 @@ def is_worse(terms: TrapTerms, own: Yield, *, fetched: int, new: int) -> bool:
     return bool((1 - min(new / fetched, SUREST)) ** own.fetched < CHANCE)
 
 
-def is_retried(terms: TrapTerms, group: Yield, *, is_copy: bool = False) -> bool:
-    """Whether the next URL of a group is fetched after all: the 50th that is refused, the 100th, the 200th, the 400th …
-
-    is_copy: it is taken for a copy of a page as well: two findings are seldom both wrong, so of these the 50th, the
-    400th, the 3,200th …
-    """
+def is_retried(terms: TrapTerms, group: Yield) -> bool:
+    """Whether the next URL of a group is fetched after all: the 50th that is refused, the 400th, the 3,200th …"""
     times, left = divmod(group.refused + 1, terms.retry)
     doublings = times.bit_length() - 1
-    return left == 0 and times == 1 << doublings and (not is_copy or doublings % 3 == 0)
+    return left == 0 and times == 1 << doublings and doublings % 3 == 0
 
 
 def tries(terms: TrapTerms, refused: Yield) -> int:

@@ -47,7 +47,7 @@ class TrapTerms:
 
     trial      pages of a pattern that are fetched before it must have brought something
     new_share  of its latest pages, the least that must bring new text, themselves or by the pages that they name first
-    retry      after so many refused URLs one is fetched after all, then after twice as many, and so on
+    retry      after so many refused URLs one is fetched after all, then after eight times as many, and so on
     depth      path segments beyond which a URL is refused
     repeats    times in a row that segments may repeat in a path
     allow      searched in path and query: what matches is never refused as a trap

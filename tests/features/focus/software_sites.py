@@ -181,14 +181,15 @@ class Wiki(Software):
             return self._view(name, given)
         return self._article(name, space if colon else "", topic)
 
+    def _text(self, name: str) -> str:
+        return self.prose(name, 50 if ":" in name else 140)
+
     def _article(self, name: str, space: str, topic: str) -> Answer:
         near = Random(f"{self.seed} {topic}").sample(self.names, 8)
         links = [Link(f"/wiki/{each}", each) for each in near]
         if space == "Category":
             links = [Link(f"/wiki/{each}", each) for each in self.names[self.names.index(topic) :: 12]]
-        return page(
-            name, [self.prose(name, 140 if not space else 50)], [*links, *self._categories()], self._tools(name)
-        )
+        return page(name, [self._text(name)], [*links, *self._categories()], self._tools(name))
 
     def _categories(self) -> list[Link]:
         return [Link(f"/wiki/Category:{name}", name) for name in self.names[:12]]
@@ -229,8 +230,8 @@ class Wiki(Software):
         if edition:
             links = [Link(asked("/w/index.php", title=name, oldid=edition + step), "revision") for step in (-7, 7)]
             diff = [f"Line {edition % 40}: {self.prose((name, edition), 6)}"] if "diff" in given else []
-            return page(name, [*diff, self.prose(name, 140)], links, tools)
-        return page(name, [self.prose(name, 140)], [], tools)
+            return page(name, [*diff, self._text(name)], links, tools)
+        return page(name, [self._text(name)], [], tools)
 
     def _special(self, rest: str, given: dict[str, str]) -> Answer:
         kind, _, about = rest.partition("/")

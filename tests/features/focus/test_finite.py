@@ -215,6 +215,29 @@ def test_links_to_nothing_stay_refused(worker: Worker, site: Site) -> None:
     assert len(asked(site, "/dead")) <= 15
 
 
+@pytest.mark.parametrize("path", ["/things", "/all/of/them"])
+def test_facets_that_are_chosen_together_stay_refused(worker: Worker, site: Site, path: str) -> None:
+    """Each says how many things it has, in a number of its own: whatever it is refused for, it has no end."""
+    paths, known = shop(site, "/p/{}".format, many=100), site.answer
+
+    def chosen(given: dict[str, str]) -> str:
+        return f"{path}?{'&'.join(f'{name}={given[name]}' for name in sorted(given))}"
+
+    def answer(hit: Hit) -> Answer:
+        if hit.path.partition("?")[0] != path:
+            return known(hit)
+        given = dict(part.split("=") for part in hit.path.partition("?")[2].split("&") if part)
+        others = [{**given, name: f"{value}"} for name in ("colour", "size", "maker") for value in "abcd"]
+        return page(f"{Random(hit.path).randint(100, 9_999)} things", *FRAME, links=[chosen(each) for each in others])
+
+    site.pages["/"] = page(words("/"), links=[*(f"/all/{n}" for n in range(5)), path])
+    site.answer = answer  # type: ignore[method-assign, assignment]
+    start(worker, site.url(), budgets=Budgets(max_pages=300))
+    run(worker)
+    assert set(paths) <= set(site.pages_asked)
+    assert len([each for each in site.pages_asked if "&" in each]) <= 10
+
+
 def endless(site: Site, start_of: str, made: Callable[[int], Answer]) -> Callable[[Hit], Answer]:
     """The site's answers, and pages for any number behind this."""
     known = site.answer

@@ -54,6 +54,15 @@ def test_five_hundred_small_hosts_forget_nothing() -> None:
     assert large.judge(said(page(3))) is False
 
 
+# a view of the page, whose address has a number that the page says, too
+@pytest.mark.parametrize("view", ["/event/open-day/?ical=1", "/event/open-day/6", "/print/1/event/open-day"])
+def test_a_view_of_a_page_has_no_line_of_its_own(view: str) -> None:
+    seen, text = SeenPhrases(), said("Open day\nRoom 1, floor 6\n2026-01-06")
+    assert seen.tells(text, "/event/open-day/", ())
+    assert not seen.tells(text, view, ())
+    assert seen.tells(said("Open day\nRoom 1, floor 7\n2026-01-06"), view, ())
+
+
 def test_a_host_recalls_what_was_named_through_filters_that_follow_one_another() -> None:
     seen = SeenPhrases()
     for n in range(9_000):

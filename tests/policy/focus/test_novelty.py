@@ -80,4 +80,4 @@ FRAME = "Delivery takes two or three working days within the country and a week 
 )
 def test_a_line_of_its_own_may_be_a_number(text: str, target: str, labels: tuple[str, ...], tells: bool) -> None:
     before = statements(said(f"Product 7\nPrice: 9.90\nMonth\n{FRAME}"), "/p/7", ())
-    assert bool(statements(said(text), target, labels) - before) == tells
+    assert bool(statements(said(text), target, labels).keys() - before.keys()) == tells
