@@ -75,7 +75,7 @@ def test_how_a_handler_can_end(start: Start, act: str, kind: str, cause: str, pl
         def others(page):
             yield {{"url": page.url}}
     """)
-    started.margin_s = 1.0 if "SIG_IGN" in act else DEADLINE_S  # it does not heed its own end
+    started.child.margin_s = 1.0 if "SIG_IGN" in act else DEADLINE_S  # it does not heed its own end
     found = handle(started, s=0.5 if kind == "deadline" else DEADLINE_S)
     assert (found.failed, found.items) == (kind, ())
     assert found.cause is not None
@@ -176,6 +176,20 @@ def test_it_ends_with_all_that_it_started(start: Start) -> None:
     assert _runs(item["pid"])
     started.end()
     until(lambda: not _runs(item["pid"]), "it has ended", 10)
+
+
+@pytest.mark.parametrize("end", ["os._exit(3)", "os.kill(os.getpid(), 11)"])
+def test_what_it_started_does_not_outlive_its_death(start: Start, tmp_path: Path, end: str) -> None:
+    started = start(f"""
+        import os, pathlib, subprocess
+        @handler()
+        def books(page):
+            pid = subprocess.Popen(["sleep", "600"]).pid
+            pathlib.Path({str(tmp_path / "pid")!r}).write_text(str(pid))
+            {end}
+    """)
+    assert handle(started).failed == "exit"
+    until(lambda: not _runs(int((tmp_path / "pid").read_text())), "it has ended", 10)
 
 
 def _runs(pid: int) -> bool:

@@ -26,7 +26,7 @@ from app.net.dial import Dialler
 from app.net.dns import Resolver, ResolverLimits
 from app.net.http import Sender
 from app.policy import breaker, identity, pace
-from app.runtime.reader_pool import Readers
+from app.sandbox.readers import Readers
 from app.store import db
 
 if TYPE_CHECKING:

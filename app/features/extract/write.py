@@ -18,9 +18,9 @@ from sqlalchemy import Engine
 from app.config import Settings
 from app.crawl.visit import trace
 from app.errors import Unwritable
-from app.features.extract.pool import HandlerPool
 from app.features.extract.process import START_S, Handled, HandlerProcess
 from app.model.handler import HandlerSpec
+from app.sandbox.pool import Pool
 from app.store import db, extractions, item_views, items
 from app.store.extractions import Claimed, ExtractionEnding
 from app.store.items import ItemRow
@@ -55,7 +55,7 @@ class Extraction:
 
     engine: Engine
     settings: Settings
-    pool: HandlerPool
+    pool: Pool[HandlerProcess]
     admit: Admit
     crawl_id: int | None = None
     handler: str | None = None
