@@ -10,7 +10,7 @@ import structlog
 from app.browser.page import OpenPage
 from app.browser.process import BrowserProcess, NotStarted, Wear
 from app.browser.values import Ask, Bounds, BrowserDeath, PlainResponse, Rendering
-from app.sandbox.pool import Pool
+from app.sandbox.pool import ProcessPool
 
 MOST: Final = 2
 LEAST_S: Final = 15.0  # that a page has, however late its browser is there
@@ -28,7 +28,7 @@ class Browsers:
     """
 
     def __init__(self, executable: str, *, most: int = MOST, wear: Wear | None = None, idle_s: float = IDLE_S) -> None:
-        self._pool = Pool(partial(BrowserProcess, executable, wear or Wear()), idle_s=idle_s, most=most)
+        self._pool = ProcessPool(partial(BrowserProcess, executable, wear or Wear()), idle_s=idle_s, most=most)
 
     def render(
         self, plain: PlainResponse, ask: Ask, bounds: Bounds, *, user_agent: str, screenshot: bool = False

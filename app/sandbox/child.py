@@ -39,7 +39,7 @@ def allowed(ours: Mapping[str, str], also: Collection[str] = ()) -> dict[str, st
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class ProcessEnding:
     """How a process ended over a document.
 
     how   clock, processor: at its deadline;   killed: maybe by an operator or the kernel;   signal: by another one;
@@ -53,7 +53,7 @@ class Ending:
     said: str
 
 
-class Child:
+class ChildProcess:
     """A process and the socket to it. One thread uses it at a time.
 
     documents  that it has got
@@ -136,7 +136,7 @@ class Child:
             self._is_garbled = True
             raise
 
-    def ended(self) -> Ending:
+    def ended(self) -> ProcessEnding:
         """Judge how it ended, and end it where it has not. To be asked once its wire is broken."""
         if not self._is_overdue and not self._is_garbled:
             until = time.monotonic() + END_S
@@ -146,14 +146,14 @@ class Child:
         self._kill_group()
         code, said = self._process.wait(), self.said()
         if self._is_garbled:
-            return Ending(how="garbled", what="", said=said)
+            return ProcessEnding(how="garbled", what="", said=said)
         if self._is_overdue or code == -signal.SIGALRM:
-            return Ending(how="clock", what="SIGALRM", said=said)
+            return ProcessEnding(how="clock", what="SIGALRM", said=said)
         if code >= 0:
-            return Ending(how="exit", what=str(code), said=said)
+            return ProcessEnding(how="exit", what=str(code), said=said)
         if code == -signal.SIGPROF:
-            return Ending(how="processor", what="SIGPROF", said=said)
-        return Ending(how="killed" if -code in _FROM_OUTSIDE else "signal", what=_name(-code), said=said)
+            return ProcessEnding(how="processor", what="SIGPROF", said=said)
+        return ProcessEnding(how="killed" if -code in _FROM_OUTSIDE else "signal", what=_name(-code), said=said)
 
     def said(self) -> str:
         """The end of what it printed over this document."""

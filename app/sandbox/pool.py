@@ -23,7 +23,7 @@ class Member(Protocol):
 M = TypeVar("M", bound=Member)
 
 
-class Pool(Generic[M]):
+class ProcessPool(Generic[M]):
     """Processes that are lent to one thread each.
 
     start   starts one; what it raises, borrowing raises

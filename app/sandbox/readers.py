@@ -16,8 +16,8 @@ import structlog
 from pydantic import TypeAdapter, ValidationError
 
 from app.model import Page
-from app.sandbox.child import PYTHON, Child
-from app.sandbox.pool import Pool
+from app.sandbox.child import PYTHON, ChildProcess
+from app.sandbox.pool import ProcessPool
 from app.sandbox.reader import Job, Listing, MarkdownOptions, PageOptions, ReaderAnswer
 from app.sandbox.wire import WireBroken
 
@@ -49,26 +49,26 @@ class Death:
 NONSENSE = Death(cause="parser made no sense", is_proof=True)
 
 
-class NotStarted(Exception):
+class ReaderNotStarted(Exception):
     """A reader cannot be started."""
 
 
-class Reader:
+class ReaderProcess:
     """A reader's process. One thread uses it at a time."""
 
     def __init__(self, argv: Sequence[str], memory_bytes: int) -> None:
-        """Start it, and wait until it is ready. Raises NotStarted."""
+        """Start it, and wait until it is ready. Raises ReaderNotStarted."""
         try:
-            self._child = Child(argv, (str(memory_bytes),))
+            self._child = ChildProcess(argv, (str(memory_bytes),))
         except OSError as error:
-            raise NotStarted(str(error)) from error
+            raise ReaderNotStarted(str(error)) from error
         self._child.begin(START_S)
         try:
             self._child.receive()
         except WireBroken:
             why = self._death(START_S, 0.0).cause
             self.end()
-            raise NotStarted(why) from None
+            raise ReaderNotStarted(why) from None
 
     @property
     def is_alive(self) -> bool:
@@ -133,7 +133,7 @@ class Readers:
         self._deadline_s = deadline_s
         self._patience = patience
         self.most = most
-        self._pool = Pool(partial(Reader, argv, memory_bytes), idle_s=IDLE_S, most=most)
+        self._pool = ProcessPool(partial(ReaderProcess, argv, memory_bytes), idle_s=IDLE_S, most=most)
 
     @property
     def patience_s(self) -> float:
@@ -201,6 +201,6 @@ class Readers:
                 if isinstance(found, Death):
                     reader.end()
                 return found
-        except NotStarted as error:
+        except ReaderNotStarted as error:
             _log.error("reader.not_started", why=str(error))
             return "none"

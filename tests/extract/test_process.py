@@ -23,7 +23,7 @@ def handle(
 
 def test_items_and_links_of_a_page(start: Start) -> None:
     started = start("""
-        @handler(match=r"/books/", version=3)
+        @handler(match=r"/books/", version=3, deadline_s=90)
         def books(page):
             yield {"title": page.title, "heads": page.css("h1::text").getall(), "crawl": page.crawl}
             yield follow("/next", lane=0, score=2)
@@ -35,6 +35,7 @@ def test_items_and_links_of_a_page(start: Start) -> None:
         True,
         False,
     )
+    assert spec.deadline_s == 90
     found = handle(started, body=b"<title>A book</title><h1>One</h1><h1>Two</h1>")
     assert found.items == [{"title": "A book", "heads": ["One", "Two"], "crawl": "shop"}]
     assert found.follows == [{"url": "/next", "lane": 0, "score": 2.0}]
@@ -212,6 +213,8 @@ def _runs(pid: int) -> bool:
         ("x = 1", "declares no handler"),
         ("@handler()\ndef books(page, other): ...", "handler books (", ),
         ("@handler()\ndef books(page): ...\n@handler(name='books')\ndef more(page): ...", "declared twice, at"),
+        ("@handler(deadline_s=0)\ndef books(page): ...", "deadline_s 0 is no deadline; write seconds above 0"),
+        ("@handler(deadline_s='9')\ndef books(page): ...", "deadline_s '9' is no deadline"),
         ("@handler(items=int)\ndef books(page): ...", "is neither a dataclass nor a pydantic model"),
     ],
 )  # fmt: skip

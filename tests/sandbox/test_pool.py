@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from app.sandbox.pool import Pool
+from app.sandbox.pool import ProcessPool
 from tests.faults.waiting import until
 
 
@@ -23,11 +23,11 @@ class Process:
         self.ended.set()
 
 
-def pool(start: Callable[[], Process] = Process, *, idle_s: float = 600.0, most: int = 2) -> Pool[Process]:
-    return Pool(start, idle_s=idle_s, most=most)
+def pool(start: Callable[[], Process] = Process, *, idle_s: float = 600.0, most: int = 2) -> ProcessPool[Process]:
+    return ProcessPool(start, idle_s=idle_s, most=most)
 
 
-def borrowed(found: Pool[Process]) -> Process:
+def borrowed(found: ProcessPool[Process]) -> Process:
     member = found.borrow(0.0)
     assert member is not None
     return member

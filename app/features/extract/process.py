@@ -15,8 +15,8 @@ import orjson
 from app.errors import InputError, ServiceError
 from app.features.extract.clean import encoded
 from app.model.handler import HandlerSpec
-from app.sandbox.child import PYTHON, Child, Ending
-from app.sandbox.pool import Pool
+from app.sandbox.child import PYTHON, ChildProcess, ProcessEnding
+from app.sandbox.pool import ProcessPool
 from app.sandbox.wire import WireBroken
 
 # -u: what was printed outlasts it
@@ -60,7 +60,7 @@ class Handled:
 class HandlerProcess:
     """A process with loaded handlers. One thread uses it at a time. Made by `start`."""
 
-    child: Child
+    child: ChildProcess
     specs: dict[str, HandlerSpec] = field(default_factory=dict)
     is_broken: bool = False
 
@@ -122,9 +122,11 @@ def specs_of(sources: Sequence[str], *, memory_bytes: int, variables: Sequence[s
     return list(made.specs.values())
 
 
-def handler_pool(sources: Sequence[str], *, memory_bytes: int, variables: Sequence[str] = ()) -> Pool[HandlerProcess]:
+def handler_pool(
+    sources: Sequence[str], *, memory_bytes: int, variables: Sequence[str] = ()
+) -> ProcessPool[HandlerProcess]:
     """A pool of such processes. Borrowing raises what `start` does."""
-    return Pool(partial(start, sources, memory_bytes=memory_bytes, variables=variables), idle_s=IDLE_S)
+    return ProcessPool(partial(start, sources, memory_bytes=memory_bytes, variables=variables), idle_s=IDLE_S)
 
 
 def processors() -> int:
@@ -145,7 +147,7 @@ def start(
     """
     arguments = (str(memory_bytes), *sources)
     try:
-        child = Child(ARGV, arguments, variables=variables, margin_s=MARGIN_S, shows=shows)
+        child = ChildProcess(ARGV, arguments, variables=variables, margin_s=MARGIN_S, shows=shows)
     except OSError as error:
         raise ServiceError("a process for handlers", f"cannot be started: {error.strerror or error}") from error
     try:
@@ -155,7 +157,7 @@ def start(
         raise
 
 
-def _specs(child: Child, sources: str) -> dict[str, HandlerSpec]:
+def _specs(child: ChildProcess, sources: str) -> dict[str, HandlerSpec]:
     """Wait for its handlers."""
     child.begin(START_S)
     try:
@@ -181,7 +183,7 @@ def _read(answer: bytes) -> dict[str, Any]:
     return found
 
 
-def _ended(ending: Ending, deadline_s: float) -> tuple[str, str]:
+def _ended(ending: ProcessEnding, deadline_s: float) -> tuple[str, str]:
     """(kind, cause) of a process that ended over a page."""
     match ending.how:
         case "clock" | "processor":

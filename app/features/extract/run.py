@@ -156,7 +156,7 @@ class _Lot:
             self.back.append(row)
             return
         handled = process.handle(
-            page, row.handler, deadline_s=self.shared.settings.handler_deadline_s, before=partial(self._before, row)
+            page, row.handler, deadline_s=self.shared.deadline_s(spec), before=partial(self._before, row)
         )
         self.found.append(HandledRow(row=row, version=spec.version, handled=handled))
 
