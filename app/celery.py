@@ -28,7 +28,7 @@ from kombu import Queue
 from kombu.exceptions import OperationalError
 
 from app import celery_redis, plugins
-from app.config import Settings, current
+from app.config import Settings, current, unknown_variables, why_unknown
 from app.errors import TiptoeError
 from app.log import configure
 
@@ -269,6 +269,8 @@ def _is_loopback(address: str) -> bool:
 def _logging(**_: object) -> None:
     settings = current()
     configure(settings.log_format, settings.log_level)
+    for name in unknown_variables():
+        _log.warning("settings.ignored", variable=name, why="; ".join(why_unknown(name)))
 
 
 app = make_app(current())

@@ -22,7 +22,7 @@ ENDED = "ended"  # children of ours that are no more
 # Words of the command line, without folders (all of them), and the role. The first that fits.
 ROLES = (
     (("app.local.supervisor",), "keepers"),
-    (("app.runtime.reader",), "readers"),
+    (("app.sandbox.reader",), "readers"),
     (("celery", "worker"), "workers"),
     (("celery", "beat"), "beat"),
     (("tiptoe", "crawl"), COMMAND),

@@ -121,7 +121,7 @@ def _crawl(name: str, web: Web, arguments: argparse.Namespace) -> bool:
             env = {
                 "TIPTOE_DEFAULT_DELAY_S": "0",
                 "TIPTOE_ADDRESS_GAP_S": "0",
-                "TIPTOE_LATENCY_FACTOR": "0",
+                "TIPTOE_CONSTANT_LATENCY_FACTOR": "0",
                 "TIPTOE_KEEP_TEXT": "0" if name == "lean" else "1",
                 "TIPTOE_CONCURRENCY": tiptoe.THREADS,
             }

@@ -48,7 +48,7 @@ def _crawl(web: Web) -> tuple[int, dict[str, int]]:
     env = {
         "TIPTOE_DEFAULT_DELAY_S": "0",
         "TIPTOE_ADDRESS_GAP_S": "0",
-        "TIPTOE_LATENCY_FACTOR": "0",
+        "TIPTOE_CONSTANT_LATENCY_FACTOR": "0",
         "TIPTOE_CONCURRENCY": tiptoe.THREADS,
     }
     with tiptoe.fresh_home() as home:

@@ -49,7 +49,7 @@ def main(arguments: argparse.Namespace) -> None:
         env = {
             "TIPTOE_DEFAULT_DELAY_S": "0",
             "TIPTOE_ADDRESS_GAP_S": "0",
-            "TIPTOE_LATENCY_FACTOR": "0",
+            "TIPTOE_CONSTANT_LATENCY_FACTOR": "0",
             "TIPTOE_KEEP_TEXT": "0" if arguments.lean else "1",
             "TIPTOE_CONCURRENCY": tiptoe.THREADS,
         }

@@ -15,7 +15,7 @@ from bench.road_web import Log, Request
 TOLERANCE_S = 0.005
 RULES = pace.PaceRules()
 FLOOR_ALONE = pace.PaceRules(level_max=0)
-DELAY_MOST_S = 86_400.0  # TIPTOE_CRAWL_DELAY_MAX_S, which ends what adapts
+DELAY_MOST_S = 86_400.0  # TIPTOE_CONSTANT_CRAWL_DELAY_MAX_S, which ends what adapts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

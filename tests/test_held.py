@@ -23,22 +23,22 @@ WIDE = {
 # what a process waits on, starts or keeps → module and how often
 HELD = {
     "locks": """
-        app.beat.reread_pages app.browser.pool:2 app.celery_redis app.crawl.state.ceiling app.crawl.state.grants:2
+        app.beat.reread_pages app.celery_redis app.crawl.state.ceiling app.crawl.state.grants:2
         app.crawl.state.line:3 app.crawl.state.setup app.crawl.state.worker app.features.archive.bodies
         app.features.archive.keeper:3 app.features.archive.segment:2 app.features.archive.writer
-        app.features.extract.pool app.features.render.at_host app.features.render.cache app.features.render.requests
+        app.features.render.at_host app.features.render.cache app.features.render.requests
         app.local.background:2 app.local.rendering app.metrics.fleet app.net.dns:2 app.net.pool:2 app.parse.language
         app.runtime.clock_tie app.runtime.delay_queue:3 app.runtime.group_commit:2 app.runtime.intake:3
-        app.runtime.lru app.runtime.memory_gate app.runtime.reader_pool:2 app.runtime.seats app.web.checks
+        app.runtime.lru app.runtime.memory_gate app.runtime.seats app.sandbox.pool:2 app.web.checks
         app.web.once:2 app.web.pages.export_form app.web.pages.picture app.web.pulse app.web.users workers.bell
         workers.extract:2 workers.process workers.visit
     """,
     "threads": """
-        app.admin.extract app.admin.seeds app.beat.reread_pages app.browser.connection app.browser.pool
+        app.admin.extract app.admin.seeds app.beat.reread_pages app.browser.connection
         app.browser.traffic app.celery
-        app.features.archive.keeper:2 app.features.extract.pool app.features.render.serve app.local.background
+        app.features.archive.keeper:2 app.features.render.serve app.local.background
         app.local.demo.web app.local.rendering app.metrics.fleet app.metrics.serve app.net.dns app.runtime.broker
-        app.runtime.delay_queue app.runtime.reader_pool app.web.checks app.web.once
+        app.runtime.delay_queue app.sandbox.pool app.web.checks app.web.once
         workers.bell workers.watchdog:3
     """,
     "caches": """
@@ -84,6 +84,6 @@ def test_nothing_more_is_waited_on_started_or_kept(kind: str) -> None:
 
 def test_the_lists_are_of_what_there_is() -> None:
     """They see what a module holds: a list that finds nothing would pass for ever."""
-    assert house.held()["locks"]["app.runtime.reader_pool"] == 2
+    assert house.held()["locks"]["app.sandbox.pool"] == 2
     assert above({"a": 2, "b": 1}, {"a": 1, "b": 1}) == {"a": 2}
     assert below({"a": 1}, {"a": 2, "b": 1}) == ["a", "b"]

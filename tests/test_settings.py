@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.config import Settings, load, unknown_variables
+from app.config import Settings, load, unknown_variables, why_unknown
 from app.config.constants import Constants
 from app.errors import InputError
 
@@ -19,8 +19,13 @@ def test_a_password_is_not_told(name: str) -> None:
 
 
 def test_any_other_value_is() -> None:
-    with pytest.raises(InputError, match="TIPTOE_LEASE_S=1: must be at least"):
-        load(lease_s=1)
+    with pytest.raises(InputError, match="TIPTOE_CONCURRENCY=0: Input should be greater than or equal to 1"):
+        load(concurrency=0)
+
+
+@pytest.mark.parametrize(("deadline_s", "lease_s"), [(30, 60), (55, 60), (56, 61), (600, 605)])
+def test_a_lease_outlasts_the_longest_request(deadline_s: float, lease_s: float) -> None:
+    assert load(request_deadline_s=deadline_s).lease_s == lease_s
 
 
 @pytest.mark.parametrize("broker_url", [None, "redis://:secret@h/0"])
@@ -84,8 +89,19 @@ def test_a_constant_is_no_setting_and_tests_shorten_it_by_a_name_of_its_own(
     assert unknown_variables() == ["TIPTOE_CONSTANT_SETTLE_S", "TIPTOE_SETTLE_S", "TIPTOE_SETTLE_URLS"]
 
 
-def test_there_are_at_most_64_settings() -> None:
-    assert len(set(Settings.model_fields) - set(Constants.model_fields)) <= 64
+def test_one_that_was_a_setting_is_named_with_what_holds_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIPTOE_ATTEMPTS_MAX", "5")
+    monkeypatch.setenv("TIPTOE_CRAWL_DOMAIN", "crawl.example.org")
+    assert load().attempts_max == 3
+    assert [why_unknown(name) for name in unknown_variables()] == [
+        ("is not a setting any more: a URL is tried three times", "unset it"),
+        ("is not a setting any more", "write its domain into TIPTOE_CRAWL_ADDRESSES, and unset it"),
+    ]
+    assert why_unknown("TIPTOE_CONTCAT") == ("is not a setting", "correct its spelling, or unset it")
+
+
+def test_there_are_at_most_50_settings() -> None:
+    assert len(set(Settings.model_fields) - set(Constants.model_fields)) <= 50
 
 
 # setting, a value that is taken, and one that is too long by an octet

@@ -19,7 +19,7 @@ from app.celery import EXTRACT, app, expiring
 from app.config import current
 from app.errors import InputError, ServiceError
 from app.features.extract.follow import Follower
-from app.features.extract.pool import HandlerPool, processors
+from app.features.extract.process import handler_pool, processors
 from app.features.extract.run import AT_ONCE, Runner
 from app.features.extract.write import Extraction
 from app.store import db, extractions
@@ -110,7 +110,7 @@ def _extraction() -> Extraction:
     return Extraction(
         engine=process.engine(),
         settings=settings,
-        pool=HandlerPool(
+        pool=handler_pool(
             settings.handlers, memory_bytes=settings.handler_memory_bytes, variables=settings.handler_variables
         ),
         admit=Follower(process.engine(), settings).admit,

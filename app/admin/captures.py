@@ -23,9 +23,8 @@ from app.policy import text_diff
 from app.policy.document import document_of, documents, plain_of
 from app.policy.moment import moment
 from app.policy.text_diff import PassageChange
-from app.runtime.reader import MarkdownOptions, PageOptions
-from app.runtime.reader_pool import Readers
-from app.runtime.reader_process import START_S, Death
+from app.sandbox.reader import MarkdownOptions, PageOptions
+from app.sandbox.readers import START_S, Death, Readers
 from app.store import board, captures, crawls, db, hosts, page_list, server
 from app.store.board import Row
 from app.store.page_list import ListedPage

@@ -29,7 +29,7 @@ from app.policy import text_diff
 from app.policy.document import document_of, documents
 from app.policy.moment import moment
 from app.policy.text_diff import PassageChange
-from app.runtime.reader_pool import Readers
+from app.sandbox.readers import Readers
 from app.store import captures, db, server
 from app.store.crawls import Crawl
 from app.store.deadline import within

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Engine
 
 from app import owned, plugins
 from app.admin.waiting import when
-from app.config import Settings
+from app.config import Settings, why_unknown
 from app.crawl.state.seen import Load
 from app.crawl.state.setup import make_credentials, make_signer
 from app.errors import InputError, TiptoeError
@@ -60,10 +60,11 @@ def configuration(settings: Settings, unknown: Sequence[str]) -> list[Check]:
             Check(
                 name="settings",
                 grade=Grade.WARN,
-                finding=f"{name} is not a setting",
-                remedy="correct its spelling, or unset it",
+                finding=f"{name} {finding}",
+                remedy=remedy,
             )
             for name in unknown
+            for finding, remedy in [why_unknown(name)]
         ),
         _contact(settings),
         *_signing(settings),
@@ -156,7 +157,7 @@ def _signing(settings: Settings) -> list[Check]:
         return [broken("signing", error)]
     if signer is None:
         return []
-    return [Check(name="signing", grade=Grade.OK, finding=f"key {signer.keyid} of {settings.signature_agent}")]
+    return [Check(name="signing", grade=Grade.OK, finding=f"key {signer.keyid} of {settings.signature_origin}")]
 
 
 def _credentials(settings: Settings) -> list[Check]:

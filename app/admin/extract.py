@@ -17,7 +17,7 @@ from app.errors import InputError
 from app.features.extract import process
 from app.features.extract.follow import Follower
 from app.features.extract.handlers import registered
-from app.features.extract.pool import HandlerPool, processors
+from app.features.extract.process import handler_pool, processors
 from app.features.extract.run import Runner
 from app.features.extract.write import Extraction
 from app.model.handler import HandlerSpec
@@ -150,11 +150,12 @@ def run(
     follow  the links they yield are admitted; else they are only recorded
     again   pages that the handler's version has handled already, too
     """
-    pool = HandlerPool(wanted.sources, memory_bytes=settings.handler_memory_bytes, variables=settings.handler_variables)
+    pool = handler_pool(
+        wanted.sources, memory_bytes=settings.handler_memory_bytes, variables=settings.handler_variables
+    )
     try:
-        lent = pool.lend()
-        specs = [lent.specs[name] for name in wanted.names if name in lent.specs]
-        pool.take_back(lent)
+        with pool.lent() as lent:
+            specs = [lent.specs[name] for name in wanted.names if name in lent.specs] if lent is not None else []
         ended = []
         for spec in specs:
             make_due(engine, crawl, spec, follow=follow, again=again)

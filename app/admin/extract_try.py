@@ -96,7 +96,7 @@ def run(engine: Engine, settings: Settings, wanted: Handlers, text: str, crawl_n
             handled = started.handle(
                 sample.page,
                 name,
-                deadline_s=settings.handler_deadline_s,
+                deadline_s=started.specs[name].deadline_s or settings.handler_deadline_s,
                 before=partial(_before, engine, settings, sample),
             )
             tried.append(_tried(handled))
@@ -135,7 +135,7 @@ def names_for_prompt(
                 started.handle(
                     sample.page,
                     name,
-                    deadline_s=settings.handler_deadline_s,
+                    deadline_s=started.specs[name].deadline_s or settings.handler_deadline_s,
                     before=lambda _: None,
                 )
                 for name in names

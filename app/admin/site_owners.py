@@ -1,6 +1,5 @@
 """Makes the files for owners of visited sites from the settings (promise I4): a page, and our addresses as JSON."""
 
-import ipaddress
 import json
 from datetime import datetime
 from importlib.metadata import version
@@ -20,7 +19,7 @@ def files(settings: Settings, now: datetime) -> dict[str, str]:
             "set it to a mail address or URL: the page must name a contact, "
             "and no public host is contacted without one",
         )
-    networks = [ipaddress.ip_network(value, strict=False) for value in settings.crawl_addresses]
+    networks = list(settings.crawl_networks)
     crawler = Crawler(
         token=settings.product_token,
         user_agent=identity.user_agent(
@@ -38,7 +37,7 @@ def files(settings: Settings, now: datetime) -> dict[str, str]:
         robots_fresh_s=robots.FRESH_S,
         addresses=networks,
         domain=settings.crawl_domain,
-        signature_agent=settings.signature_agent,
+        signature_agent=settings.signature_origin,
         directory_path=DIRECTORY_PATH,
     )
     return {

@@ -65,7 +65,7 @@ def _delay_rule(host: Row, settings: Settings, domain_delay_s: float | None) -> 
     elif domain_delay_s is not None:
         base_s, rule = domain_delay_s, "an operator's delay for its domain"
     elif robots_s is not None:
-        capped = ", capped by TIPTOE_CRAWL_DELAY_MAX_S" if robots_s > most_s else ""
+        capped = ", capped at a day" if robots_s > most_s else ""
         base_s, rule = min(robots_s, most_s), f"the Crawl-delay of its robots.txt{capped}"
     else:
         base_s, rule = settings.default_delay_s, "the usual delay (TIPTOE_DEFAULT_DELAY_S, --delay)"

@@ -1,7 +1,7 @@
 """Reread: reads stored pages again from the archive, where another version of the reader found their text.
 
 No request is sent, and nothing counts as a change. Digests are renewed with the text, and what is made of it is due
-again: fingerprints, words, items. Documents are read by a process that they may end (`app.runtime.reader_pool`).
+again: fingerprints, words, items. Documents are read by a process that they may end (`app.sandbox.readers`).
 
 A lot is one transaction. It holds the captures that it reads, which no settle locks, and its hosts for the writing
 alone. A page that was fetched meanwhile stays as that visit left it. What a crash undoes is read again.
@@ -32,9 +32,8 @@ from app.features.near import rows as near
 from app.model import Archived, Capture, CaptureKind, Page
 from app.parse.html.html import MEDIA_TYPES, READER
 from app.policy import directives, media_type, tdm
-from app.runtime.reader import PageOptions
-from app.runtime.reader_pool import ARGV, Readers
-from app.runtime.reader_process import START_S, Death
+from app.sandbox.reader import PageOptions
+from app.sandbox.readers import ARGV, START_S, Death, Readers
 from app.store import db, hosts, reread, server
 from app.store.pages import Where
 from app.store.reread import Renewed, StalePage

@@ -14,6 +14,7 @@ from typing import Final
 
 from app.browser.launcher import LACKING, Launch
 from app.browser.values import BrowserProblem
+from app.sandbox.child import allowed
 
 CHECK_S: Final = 20.0
 # Nobody's name: Postgres runs as `nobody` where root starts it. No distribution gives this number to anybody, and it is
@@ -86,7 +87,12 @@ def check() -> BrowserProblem | None:
         return BrowserProblem(f"no network namespaces on {sys.platform}", "run workers of queue render on Linux")
     try:
         tried = subprocess.Popen(
-            command([]), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, process_group=0
+            command([]),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env=allowed(os.environ),
+            process_group=0,
         )
     except OSError as error:
         return BrowserProblem(f"the guard of Chromium did not start: {error}", "see the system's log")

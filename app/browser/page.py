@@ -160,7 +160,7 @@ class OpenPage:
         except BrowserGone as gone:
             found = self._died(gone)
         except _TooMuchMemory:
-            self._browser.kill()
+            self._browser.end()
             limit_mb = self._bounds.memory_bytes // 10**6
             found = BrowserDeath(cause=f"page took more than {limit_mb:,} MB", is_proof=True)
         finally:
@@ -303,7 +303,7 @@ class OpenPage:
         try:
             self._channel.call("Target.disposeBrowserContext", None, browserContextId=self._context)
         except BrowserGone as gone:
-            self._browser.kill()
+            self._browser.end()
             _log.warning("browser.not_closed", url=self._plain.url, cause=str(gone))
         else:
             self._browser.pages += 1
@@ -315,7 +315,7 @@ class OpenPage:
         """
         use = self._browser.use() if self._browser.is_alive else self._before
         wall_s = time.monotonic() - self._began_at
-        self._browser.kill()
+        self._browser.end()
         _log.warning("browser.died", url=self._plain.url, cause=str(gone), wall_s=round(wall_s, 1))
         cause = f"browser died: {gone}"
         if self._targets.crash and self._targets.crash != "killed":  # by an operator, or a kernel without memory

@@ -18,6 +18,7 @@ from app.browser import guard
 from app.browser.connection import BrowserGone, BrowserHung, DevToolsPipe
 from app.browser.guard import PROFILE
 from app.browser.values import BrowserProblem
+from app.sandbox.child import allowed
 
 _TICKS_S: Final = 1 / os.sysconf("SC_CLK_TCK")
 _HELD: Final = (b"RssAnon:", b"RssShmem:")  # not RssFile: all of them share the program's own pages
@@ -155,6 +156,15 @@ class NotStarted(Exception):
         self.problem = problem
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wear:
+    """Bounds of a browser's life: pages, seconds, and octets held without a page (a fresh one holds 150 MB)."""
+
+    pages: int = 200
+    age_s: float = 1_800.0
+    idle_bytes: int = 600_000_000
+
+
 class BrowserProcess:
     """A running browser. One thread uses it at a time.
 
@@ -162,9 +172,10 @@ class BrowserProcess:
     began_at  monotonic
     """
 
-    def __init__(self, executable: str) -> None:
+    def __init__(self, executable: str, wear: Wear = Wear()) -> None:  # frozen
         """Start it, and wait until it answers. Raises `NotStarted`."""
         self.pages = 0
+        self._wear = wear
         self.began_at = time.monotonic()
         self._pids, self._looked_at = frozenset[int](), 0.0
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  # open as long as the process runs
@@ -178,6 +189,7 @@ class BrowserProcess:
                 stdout=subprocess.DEVNULL,
                 stderr=self._said,
                 pass_fds=(theirs_in, theirs_out),
+                env=allowed(os.environ),
                 process_group=0,
             )
         except OSError as error:
@@ -198,6 +210,14 @@ class BrowserProcess:
         return self._process.poll() is None
 
     @property
+    def is_worn(self) -> bool:
+        return (
+            self.pages >= self._wear.pages
+            or time.monotonic() - self.began_at >= self._wear.age_s
+            or self.use().memory_bytes > self._wear.idle_bytes
+        )
+
+    @property
     def pid(self) -> int:
         """The launcher's number. All processes of the browser are below it."""
         return self._process.pid
@@ -212,7 +232,7 @@ class BrowserProcess:
             self._pids, self._looked_at = self.use().pids, now
         return held_bytes(self._pids)
 
-    def kill(self) -> None:
+    def end(self) -> None:
         """End the browser at once, with all that it started, and free what it held here. A second time does nothing."""
         if self._said.closed:
             return
@@ -231,11 +251,11 @@ class BrowserProcess:
             self._answer("Target.setAutoAttach", watch)
         except BrowserGone as gone:
             problem = self._problem(gone)
-            self.kill()
+            self.end()
             raise NotStarted(problem) from None
         lines = command_lines(self.use().pids)
         if found := {flag for line in lines for flag in line} & set(UNSAFE):
-            self.kill()
+            self.end()
             flags = b", ".join(sorted(found)).decode()
             finding = f"Chromium was started with {flags}, by a wrapper or by its configuration"
             raise NotStarted(BrowserProblem(finding, "remove it there (Debian: /etc/chromium.d)"))

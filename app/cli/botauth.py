@@ -103,7 +103,7 @@ def _serve(settings: "Settings", keys: "list[Ed25519PrivateKey]", host: str, por
     from app.net.key_directory import KeyDirectory
     from app.net.signature import DIRECTORY_PATH
 
-    agent = settings.signature_agent
+    agent = settings.signature_origin
     if agent is None:
         raise InputError(
             "TIPTOE_SIGNATURE_AGENT is not set",

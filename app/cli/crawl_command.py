@@ -188,7 +188,7 @@ def _services(settings: "Settings") -> "Iterator[tuple[Settings, Services, Engin
 
 def _check(settings: "Settings", *, web: bool) -> None:
     """Whether a crawl can be run with them, and the dashboard beside it. Raises InputError."""
-    from app.config import unknown_variables
+    from app.config import unknown_variables, why_unknown
     from app.crawl.state.setup import make_credentials, make_signer
     from app.log import configure
     from app.policy import identity
@@ -198,7 +198,7 @@ def _check(settings: "Settings", *, web: bool) -> None:
     make_credentials(settings)
     configure(settings.log_format, "WARNING")
     for name in unknown_variables():
-        say(f"warning: {name} is not a setting; correct its spelling, or unset it")
+        say(f"warning: {name} {'; '.join(why_unknown(name))}")
     if settings.default_delay_s < settings.address_gap_s:
         say(f"the delay is {settings.default_delay_s:g} s, and an address gets a request")
         say(f"  every {settings.address_gap_s:g} s at most (TIPTOE_ADDRESS_GAP_S)")

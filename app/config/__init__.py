@@ -15,8 +15,36 @@ from app.config.constants import CONSTANT_PREFIX, variable
 from app.config.settings import DOTENV, Settings
 from app.errors import InputError, SettingError
 
-__all__ = ["Settings", "current", "load", "unknown_variables"]
+__all__ = ["Settings", "current", "load", "unknown_variables", "why_unknown"]
 
+_GONE = {  # variables that were settings: what holds now, and the remedy
+    "TIPTOE_ADAPTIVE_LEVEL_MAX": ("is not a setting any more: the delay doubles eight times at most", "unset it"),
+    "TIPTOE_ATTEMPTS_MAX": ("is not a setting any more: a URL is tried three times", "unset it"),
+    "TIPTOE_CRAWL_DELAY_MAX_S": ("is not a setting any more: a Crawl-delay is capped at a day", "unset it"),
+    "TIPTOE_CRAWL_DOMAIN": ("is not a setting any more", "write its domain into TIPTOE_CRAWL_ADDRESSES, and unset it"),
+    "TIPTOE_HANDLER_DEADLINE_S": (
+        "is not a setting any more: a handler has 30 s for a page",
+        "write @tiptoe.handler(deadline_s=…) where one needs more, and unset it",
+    ),
+    "TIPTOE_LATENCY_FACTOR": ("is not a setting any more: the delay is at least twice the latency", "unset it"),
+    "TIPTOE_LEASE_S": (
+        "is not a setting any more: a lease runs for 60 s, and 5 s longer than TIPTOE_REQUEST_DEADLINE_S",
+        "unset it",
+    ),
+    "TIPTOE_OFFERS_MAX": ("is not a setting any more: 128 offers may wait", "start more workers, and unset it"),
+    "TIPTOE_OFFER_S": ("is not a setting any more: an offer waits for 10 s", "unset it"),
+    "TIPTOE_RECRAWL_BASE_S": (
+        "is not a setting any more: a page is fetched again after a week",
+        "give its crawl a profile with another interval, and unset it",
+    ),
+    "TIPTOE_RENDER_REQUESTS": ("is not a setting any more: a rendered page may make 50 requests", "unset it"),
+    "TIPTOE_RENDER_S": ("is not a setting any more: a page may take 30 s to be rendered", "unset it"),
+    "TIPTOE_SIGNATURE_AGENT_FORM": (
+        "is not a setting any more",
+        "for the form dictionary write TIPTOE_SIGNATURE_AGENT=sig1=https://…; unset it",
+    ),
+    "TIPTOE_STALL_S": ("is not a setting any more: a process that hangs for 60 s ends itself", "unset it"),
+}
 _SECRETS = {("database_url",), ("broker_url",), ("web_users",)}  # a password may stand in them
 
 
@@ -45,8 +73,16 @@ def current() -> Settings:
     return load()
 
 
+def why_unknown(name: str) -> tuple[str, str]:
+    """The finding about a TIPTOE_ variable that is no setting, and the remedy."""
+    return _GONE.get(name, ("is not a setting", "correct its spelling, or unset it"))
+
+
 def unknown_variables() -> list[str]:
-    """TIPTOE_ variables of the environment and `.env` that are no setting, most likely misspelt. `tiptoe doctor` names them."""
+    """TIPTOE_ variables of the environment and `.env` that are no setting, misspelt or of an older Tiptoe.
+
+    `tiptoe crawl`, `tiptoe doctor`, and the logs of workers and beat name them.
+    """
     from dotenv import dotenv_values
 
     known = {variable(name) for name in Settings.model_fields}

@@ -44,6 +44,33 @@ class Constants(BaseModel):
         ge=1,
         description="Cap on Retry-After: a typing error must not close a host for years. The raw value is kept.",
     )
+    crawl_delay_max_s: float = Field(
+        86_400,
+        ge=1,
+        description="Cap on robots.txt Crawl-delay: a typing error must not close a host for years. The raw value is kept.",
+    )
+    latency_factor: float = Field(
+        2.0,
+        ge=0,
+        description="The delay is at least so many times the moving average of the host's latency: a site that answers one request at a time gives us a third of its capacity at most. 0: no such floor.",
+    )
+    adaptive_level_max: int = Field(
+        8,
+        ge=0,
+        le=16,
+        description="Most doublings of the delay: 256 times is four minutes at a delay of 1 s. 0 turns the adaptive delay off.",
+    )
+    attempts_max: int = Field(
+        3,
+        ge=1,
+        le=100,
+        description="Tries of a URL that fails by itself (5xx, broken answers) before it is quarantined: three failures in a row are seldom chance.",
+    )
+    recrawl_base_s: float = Field(
+        7 * 86_400,
+        gt=0,
+        description="First recrawl interval of a page, where its crawl has no profile that says another: a week, until its changes are known.",
+    )
     jitter: float = Field(
         0.1,
         ge=0,
@@ -111,6 +138,26 @@ class Constants(BaseModel):
         gt=0,
         description="Idle kept-alive connections are closed after this: most servers close theirs after 5 to 75 s.",
     )
+    offers_max: int = Field(
+        128,
+        ge=1,
+        description="Dispatch stops while this many offers are not taken up, a queue at half of it: as many as two processes of workers take at once.",
+    )
+    offer_s: float = Field(
+        10.0,
+        gt=0,
+        description="A host offered to a queue and not taken up for this long is due again: a message arrives within a second, or not at all.",
+    )
+    lease_s: float = Field(
+        60.0,
+        gt=0,
+        description="A taken lease, extended at each settle; at least request_deadline_s and 5 s more. A host whose worker was killed rests for so long.",
+    )
+    stall_s: float = Field(
+        60.0,
+        ge=0,
+        description="A worker or beat that makes no progress for so long while work is due ends itself, so that its supervisor starts another: a minute is twice the longest request. 0: never.",
+    )
     dispatch_tick_s: float = Field(
         0.25, gt=0, le=10, description="Beat claims due hosts this often: a claim takes some 8 ms."
     )
@@ -154,6 +201,24 @@ class Constants(BaseModel):
         512 * 1024 * 1024,
         ge=128 * 1024 * 1024,
         description="Address space of such a process. A page of max_body_bytes can take some 90 times that.",
+    )
+    handler_deadline_s: float = Field(
+        30.0,
+        gt=0,
+        le=600,
+        description="Seconds that a handler may take for one page, by the clock, where it is declared with no deadline_s; then its process ends.",
+    )
+    render_s: float = Field(
+        30.0,
+        ge=1,
+        le=300,
+        description="Seconds that a browser may take for one page; longer at a slow host, as far as a lease reaches.",
+    )
+    render_requests: int = Field(
+        50,
+        ge=0,
+        le=1_000,
+        description="Requests that one page may make while it is rendered: each takes a start of its host's pace.",
     )
     handler_memory_bytes: int = Field(
         2 * 1024**3,

@@ -7,9 +7,9 @@ import ipaddress
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
@@ -18,6 +18,7 @@ from app.config.constants import CONSTANT_PREFIX, Constants
 from app.config.values import Network, Words
 
 DOTENV = ".env"
+LEASE_MARGIN_S = 5.0  # that a lease has left when a request's deadline is over
 PATHS = frozenset({"home", "signing_key", "credentials_file", "archive"})  # these may hold any octets
 
 
@@ -119,18 +120,11 @@ class Settings(Constants, FromEnvironment):
     signature_agent: Annotated[str | None, AfterValidator(values.origin)] = Field(
         None,
         validate_default=True,
-        description="Origin whose /.well-known/http-message-signatures-directory holds the public key, e.g. https://bot.example.org. Set with signing_key.",
+        description="Origin whose /.well-known/http-message-signatures-directory holds the public key, e.g. https://bot.example.org; sig1=https://… is sent as a dictionary, as in the newest draft. Set with signing_key.",
     )
-    signature_agent_form: Literal["item", "dictionary"] = Field(
-        "item",
-        description="How Signature-Agent is written: item (a string, which Cloudflare verifies) or dictionary (as in the newest draft).",
-    )
-    crawl_addresses: Annotated[Words, AfterValidator(values.networks)] = Field(
-        (), description="CIDRs that we crawl from, for the site owners' page and its addresses.json."
-    )
-    crawl_domain: Annotated[str | None, AfterValidator(values.domain)] = Field(
-        None,
-        description="Domain of the reverse DNS names of those addresses, e.g. crawl.example.org, for the same page.",
+    crawl_addresses: Annotated[Words, AfterValidator(values.addresses)] = Field(
+        (),
+        description="CIDRs that we crawl from, and the domain of their reverse DNS names, e.g. 198.51.100.0/28 crawl.example.org, for the site owners' page and its addresses.json.",
     )
     # Whom we talk to: for crawls of sites of your own
     allow_networks: Annotated[Words, AfterValidator(values.networks)] = Field(
@@ -155,20 +149,11 @@ class Settings(Constants, FromEnvironment):
         le=86_400,
         description="Seconds between the end of a request to a host and the next, where neither the operator nor robots.txt says otherwise.",
     )
-    crawl_delay_max_s: float = Field(86_400, ge=1, description="Cap on robots.txt Crawl-delay; the raw value is kept.")
     delay_override_s: float | None = Field(
         None,
         ge=0,
         le=86_400,
         description="For emergencies: at least this delay for every host, whatever else applies.",
-    )
-    latency_factor: float = Field(
-        2.0,
-        ge=0,
-        description="The delay is at least so many times the moving average of the host's latency; 0: no such floor.",
-    )
-    adaptive_level_max: int = Field(
-        8, ge=0, le=16, description="Most doublings of the delay; 0 turns the adaptive delay off."
     )
     address_gap_s: Annotated[float, AfterValidator(values.gap)] = Field(
         0.5,
@@ -207,13 +192,6 @@ class Settings(Constants, FromEnvironment):
         description="Query parameters dropped besides the built-in list; `*` at the end is a wildcard. "
         "URLs in the frontier stay as they are.",
     )
-    attempts_max: int = Field(
-        3,
-        ge=1,
-        le=100,
-        description="Tries of a URL that fails by itself (5xx, broken answers) before it is quarantined.",
-    )
-    recrawl_base_s: float = Field(7 * 86_400, gt=0, description="First recrawl interval of a page.")
     log_keep_days: int = Field(
         0,
         ge=0,
@@ -257,20 +235,6 @@ class Settings(Constants, FromEnvironment):
         le=256,
         description="Worker processes started by `tiptoe crawl` or `tiptoe up`; 0: one per core, at most 4.",
     )
-    offers_max: int = Field(128, ge=1, description="Dispatch stops while this many offers are not taken up.")
-    offer_s: float = Field(
-        10.0, gt=0, description="A host offered to a queue and not taken up for this long is due again."
-    )
-    lease_s: float = Field(
-        60.0,
-        gt=0,
-        description="A taken lease, extended at each settle. Must outlast request_deadline_s and 5 s more.",
-    )
-    stall_s: float = Field(
-        60.0,
-        ge=0,
-        description="A worker or beat that makes no progress for so long while work is due ends itself, so that its supervisor starts another. 0: never.",
-    )
     # Handlers (for those who extract items)
     handlers: Annotated[Words, AfterValidator(values.one_each)] = Field(
         (),
@@ -280,25 +244,10 @@ class Settings(Constants, FromEnvironment):
         (),
         description="Names of environment variables that handlers get beside PATH, HOME, LANG and the like, e.g. SHOP_KEY. A database's URL does not belong there.",
     )
-    handler_deadline_s: float = Field(
-        30.0,
-        gt=0,
-        le=600,
-        description="Seconds that a handler may take for one page, by the clock; then its process ends.",
-    )
     # Rendering (for those who crawl pages that need JavaScript)
     chromium: str | None = Field(
         None,
         description="Chromium that renders pages which are empty without JavaScript, e.g. /usr/lib/chromium/chromium; none: found in the usual places.",
-    )
-    render_s: float = Field(
-        30.0,
-        ge=1,
-        le=300,
-        description="Seconds that a browser may take for one page; longer at a slow host, as far as a lease reaches.",
-    )
-    render_requests: int = Field(
-        50, ge=0, le=1_000, description="Requests that one page may make while it is rendered."
     )
     # Logs (for those who read them)
     log_format: str = Field("console", pattern="^(console|json)$", description="console or json.")
@@ -369,10 +318,26 @@ class Settings(Constants, FromEnvironment):
     def _only_rabbitmq_has_it(cls, value: bool, info: Any) -> bool:
         return values.of_rabbitmq(value, info.data.get("broker_url", "amqp:"))  # a refused URL has its own error
 
-    @field_validator("lease_s")
-    @classmethod
-    def _lease_outlasts_request(cls, value: float, info: Any) -> float:
-        return values.outlasting(value, info.data.get("request_deadline_s", 30.0))
+    @model_validator(mode="after")
+    def _lease_outlasts_request(self) -> Self:
+        object.__setattr__(self, "lease_s", max(self.lease_s, self.request_deadline_s + LEASE_MARGIN_S))
+        return self
+
+    @property
+    def signature_origin(self) -> str | None:
+        """The origin of the key directory."""
+        return None if self.signature_agent is None else self.signature_agent.removeprefix(values.IN_DICTIONARY)
+
+    @property
+    def crawl_networks(self) -> tuple[Network, ...]:
+        return tuple(
+            ipaddress.ip_network(each, strict=False) for each in self.crawl_addresses if values.is_network(each)
+        )
+
+    @property
+    def crawl_domain(self) -> str | None:
+        """The domain of the reverse DNS names of our addresses."""
+        return next((each for each in self.crawl_addresses if not values.is_network(each)), None)
 
     @property
     def visit_longest_s(self) -> float:

@@ -16,7 +16,6 @@ MAY_BE_EMPTY = (
     "signing_key",
     "credentials_file",
     "signature_agent",
-    "crawl_domain",
     "database_url",
     "broker_url",
     "delay_override_s",
@@ -26,6 +25,7 @@ MAY_BE_EMPTY = (
 )
 QUEUE_BYTES_MOST = 255
 GAP_LEAST_S = 0.01  # what a machine under load keeps between two requests
+IN_DICTIONARY = "sig1="  # before an origin that Signature-Agent is to name in a dictionary
 ANYONE = "anyone"  # a user of the dashboard: everybody
 _USER = re.compile(r"[A-Za-z0-9._@-]{1,64}:(read|steer)(:scrypt\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)?")
 _HEADER = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,63}")
@@ -110,12 +110,6 @@ def parsed_fronts(pairs: tuple[str, ...]) -> tuple[tuple[Network, float], ...]:
     return tuple(sorted(parsed, key=lambda front: -front[0].prefixlen))
 
 
-def outlasting(lease_s: float, deadline_s: float) -> float:
-    if lease_s < deadline_s + 5:
-        raise ValueError(f"must be at least request_deadline_s + 5 = {deadline_s + 5:g}")
-    return lease_s
-
-
 def printable(value: str | None) -> str | None:
     """Check a header's value: RFC 9110 section 5.5 without obs-text and tabs."""
     if value is not None and not re.fullmatch(r"[!-~](?:[ -~]{0,198}[!-~])?", value):
@@ -124,20 +118,36 @@ def printable(value: str | None) -> str | None:
 
 
 def origin(value: str | None) -> str | None:
-    """Check the origin of a key directory: scheme, host and port, no more."""
+    """Check the origin of a key directory: scheme, host and port, no more; after `sig1=` in a dictionary."""
     if value is None:
         return None
     origin = value.lower().removesuffix("/")
-    if not re.fullmatch(r"https://[a-z0-9-]+(\.[a-z0-9-]+)*(:[0-9]{1,5})?", origin):
+    if not re.fullmatch(rf"({IN_DICTIONARY})?https://[a-z0-9-]+(\.[a-z0-9-]+)*(:[0-9]{{1,5}})?", origin):
         raise ValueError("write https:// and a host, without a path, such as https://bot.example.org")
     return origin.removesuffix(":443")
 
 
-def domain(value: str | None) -> str | None:
-    domain = value.lower().strip(".") if value else None
-    if domain is not None and not re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", domain):
-        raise ValueError("write a domain name, such as crawl.example.org")
-    return domain
+def is_network(value: str) -> bool:
+    try:
+        ipaddress.ip_network(value, strict=False)
+    except ValueError:
+        return False
+    return True
+
+
+def addresses(values: tuple[str, ...]) -> tuple[str, ...]:
+    """Check networks, and at most one domain of their names."""
+    found = tuple(value if is_network(value) else value.lower().strip(".") for value in values)
+    names = [value for value in found if not is_network(value)]
+    for name in names:
+        if not re.fullmatch(r"([a-z0-9-]+\.)+[a-z][a-z0-9-]*", name):
+            raise ValueError(
+                f"{name!r} is neither a network nor a domain; write CIDR such as 198.51.100.0/28, "
+                "and the domain of the addresses' names, such as crawl.example.org"
+            )
+    if len(names) > 1:
+        raise ValueError(f"{names[0]} and {names[1]} are two domains; write the one of the addresses' names")
+    return found
 
 
 def directory_of(value: str | None, key: object, *, is_known: bool) -> str | None:

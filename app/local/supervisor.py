@@ -25,7 +25,7 @@ from types import FrameType
 from app import owned
 from app.local.children import spawn, stop
 from app.local.home import is_held, take, try_exclusive
-from app.runtime.environment import allowed
+from app.sandbox.child import allowed
 
 LOOK_S = 0.1
 LIVED_S = 2.0

@@ -16,6 +16,7 @@ class HandlerSpec:
     match    regular expressions, searched in the page's URL; one of them must be found, unless there are none
     place    file and line of its function, for a person
     fields   columns of its view: the fields of its items' model with their SQL types; None: it has no model
+    deadline_s  seconds that it may take for a page; None: the usual ones
     """
 
     name: str
@@ -23,6 +24,7 @@ class HandlerSpec:
     match: tuple[str, ...] = ()
     place: str = ""
     fields: dict[str, str] | None = None
+    deadline_s: float | None = None
 
     def fits(self, url: str) -> bool:
         """Whether it wants the page of this URL."""

@@ -28,8 +28,8 @@ def test_a_worker_that_stops_consuming_ends_itself(
         "TIPTOE_BROKER_URL": broker_url,
         "TIPTOE_ALLOW_NETWORKS": "127.0.0.0/8",
         "TIPTOE_DEFAULT_DELAY_S": "0",
-        "TIPTOE_OFFER_S": "0.5",
-        "TIPTOE_STALL_S": "3",
+        "TIPTOE_CONSTANT_OFFER_S": "0.5",
+        "TIPTOE_CONSTANT_STALL_S": "3",
         "TIPTOE_HOME": str(tmp_path / "home"),
     }
     settings = load(database_url=database_url, broker_url=broker_url, allow_networks="127.0.0.0/8")

@@ -31,7 +31,7 @@ ROWS: list[tuple[dict[str, object], dict[str, object], float | None, float, str]
         {"crawl_delay_max_s": 9},
         None,
         9.0,
-        "the Crawl-delay of its robots.txt, capped by TIPTOE_CRAWL_DELAY_MAX_S",
+        "the Crawl-delay of its robots.txt, capped at a day",
     ),
     ({"delay_s": 3.0, "delay_override_s": 3.0, "robots_delay_s": 7.0}, {}, None, 3.0, "an operator's delay for it"),
     ({"delay_s": 4.0, "robots_delay_s": 7.0}, {}, 4.0, 4.0, "an operator's delay for its domain"),

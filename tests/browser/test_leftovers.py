@@ -99,7 +99,7 @@ def test_nothing_is_left_of_a_launcher_that_is_killed(chromium: Chromium) -> Non
     assert {tuple(interfaces(pid) or ()) for pid in pids} == {("lo",)}
     os.kill(browser.pid, signal.SIGKILL)
     until(lambda: not any(map(is_running, pids)), "nothing is left")
-    browser.kill()
+    browser.end()
     assert not browser.is_alive
 
 
@@ -112,5 +112,5 @@ def test_a_launcher_that_was_waited_for_is_not_killed_by_its_number(
     until(lambda: not browser.is_alive, "it has ended, and was waited for")
     killed: list[int] = []
     monkeypatch.setattr(os, "kill", lambda pid, _: killed.append(pid))
-    browser.kill()
+    browser.end()
     assert killed == []

@@ -24,7 +24,7 @@ OWN = "Fetch.fulfillRequest"  # the command that hands the page's document over
 def browser(chromium: Chromium) -> Iterator[BrowserProcess]:
     made = BrowserProcess(chromium.path)
     yield made
-    made.kill()
+    made.end()
 
 
 class Calling(DevToolsPipe):

@@ -11,7 +11,7 @@ import pytest
 
 from app.browser.page import READ_S, OpenPage
 from app.browser.pool import LEAST_S, Browsers
-from app.browser.process import BrowserProcess
+from app.browser.process import BrowserProcess, Wear
 from app.browser.values import Answer, Bounds, BrowserDeath, Chromium, Refused, Rendering, SubRequest
 from app.model.render import RenderEnding, RenderRefusal
 from tests.browser.processes import PROC, below, named, status
@@ -163,16 +163,16 @@ def test_a_page_that_takes_its_browser_down_harms_no_other(chromium: Chromium) -
 
 @pytest.mark.parametrize(
     # a bound of the pool → whether the second page has the browser of the first
-    ("bounds", "is_kept"),
+    ("wear", "is_kept"),
     [
-        ({}, True),
-        ({"pages_most": 1}, False),
-        pytest.param({"age_s": 0.0}, False, marks=RARE),
-        pytest.param({"idle_bytes_most": 1}, False, marks=RARE),
+        (Wear(), True),
+        (Wear(pages=1), False),
+        pytest.param(Wear(age_s=0.0), False, marks=RARE),
+        pytest.param(Wear(idle_bytes=1), False, marks=RARE),
     ],
 )
-def test_a_browser_is_replaced_when_it_is_worn(chromium: Chromium, bounds: dict[str, int], is_kept: bool) -> None:
-    browsers = Browsers(chromium.path, most=1, **bounds)
+def test_a_browser_is_replaced_when_it_is_worn(chromium: Chromium, wear: Wear, is_kept: bool) -> None:
+    browsers = Browsers(chromium.path, most=1, wear=wear)
     seen: list[set[int]] = []
     before = launchers()
     try:
@@ -240,7 +240,7 @@ def test_memory_is_watched_while_the_document_is_read(chromium: Chromium) -> Non
         found = page.render(screenshot=False)
         assert found == BrowserDeath(cause="page took more than 1,500 MB", is_proof=True)
     finally:
-        browser.kill()
+        browser.end()
 
 
 @RARE

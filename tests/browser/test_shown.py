@@ -105,7 +105,7 @@ def test_chromium_is_neither_us_nor_the_user_of_postgres(chromium: Chromium) -> 
         assert "usr" in found, "its sandbox leaves some processes no root at all, but not the first"
         assert found <= ROOT
     finally:
-        browser.kill()
+        browser.end()
 
 
 def test_the_program_is_named_as_it_is_beyond_links(folder: Path) -> None:

@@ -50,7 +50,7 @@ def test_each_host_is_rung_on_its_queue_for_as_long_as_its_offer(app: Celery, ra
     found = taken(rabbitmq_url, "host-00")
     assert [each["host"] for each in found] == ["(host0.test)", "(host2.test)", "(host4.test)"]
     assert {each["mode"] for each in found} == {1}, "nothing is written to the disk"
-    assert {each["ms"] for each in found} == {"10000"}, "TIPTOE_OFFER_S of the process"
+    assert {each["ms"] for each in found} == {"10000"}, "TIPTOE_CONSTANT_OFFER_S of the process"
 
 
 def test_what_waits_is_not_counted_and_nothing_is_cut_off(app: Celery, rabbitmq_url: str) -> None:

@@ -15,8 +15,7 @@ FULL = {
     "TIPTOE_CONTACT": "crawl@acme.example",
     "TIPTOE_INFO_URL": "https://acme.example/bot",
     "TIPTOE_PURPOSE": "Counting <things>",
-    "TIPTOE_CRAWL_ADDRESSES": "192.0.2.17/28, 2001:db8::/64",
-    "TIPTOE_CRAWL_DOMAIN": "Crawl.Acme.example.",
+    "TIPTOE_CRAWL_ADDRESSES": "192.0.2.17/28, 2001:db8::/64 Crawl.Acme.example.",
     "TIPTOE_DEFAULT_DELAY_S": "2.5",
 }
 
@@ -48,10 +47,10 @@ def test_show_unsigned(full: None) -> None:
 def test_show_signed(full: None, form: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key = signing_key.create(here / "key")
     monkeypatch.setenv("TIPTOE_SIGNING_KEY", "key")
-    monkeypatch.setenv("TIPTOE_SIGNATURE_AGENT", "https://Bot.acme.example/")
-    monkeypatch.setenv("TIPTOE_SIGNATURE_AGENT_FORM", form)
+    written = "sig1=" if form == "dictionary" else ""
+    monkeypatch.setenv("TIPTOE_SIGNATURE_AGENT", f"{written}https://Bot.acme.example/")
     fields = run("identity", "show", "--json").json
-    assert fields["Signature-Agent"] == ("sig1=" if form == "dictionary" else "") + '"https://bot.acme.example"'
+    assert fields["Signature-Agent"] == written + '"https://bot.acme.example"'
     assert verify(Asked("https://example.org/", fields), key)
 
 
@@ -118,8 +117,12 @@ AMISS = [
     ({"TIPTOE_PURPOSE": "zählen"}, ["show"], "TIPTOE_PURPOSE='zählen': write 1 to 200 printable ASCII"),
     ({"TIPTOE_PURPOSE": "a\nb"}, ["show"], "write 1 to 200 printable ASCII"),
     ({"TIPTOE_PURPOSE": "x" * 201}, ["show"], "write 1 to 200 printable ASCII"),
-    ({"TIPTOE_CRAWL_ADDRESSES": "192.0.2.0/33"}, ["show"], "'192.0.2.0/33' is not a network"),
-    ({"TIPTOE_CRAWL_DOMAIN": "https://a.example"}, ["show"], "write a domain name"),
+    ({"TIPTOE_CRAWL_ADDRESSES": "192.0.2.0/33"}, ["show"], "'192.0.2.0/33' is neither a network nor a domain"),
+    (
+        {"TIPTOE_CRAWL_ADDRESSES": "https://a.example"},
+        ["show"],
+        "'https://a.example' is neither a network nor a domain",
+    ),
     (
         {"TIPTOE_SIGNING_KEY": "key"},
         ["show"],
@@ -139,12 +142,16 @@ AMISS = [
             "https://a.example/path",
             "https://u@a.example",
             'https://a"b',
+            "sig2=https://a.example",
         )
     ),
-    (
-        {"TIPTOE_SIGNATURE_AGENT_FORM": "list"},
-        ["show"],
-        "TIPTOE_SIGNATURE_AGENT_FORM='list': Input should be 'item' or 'dictionary'",
+    *(
+        ({"TIPTOE_CRAWL_ADDRESSES": f"198.51.100.0/28 {words}"}, ["show"], says)
+        for words, says in (
+            ("example", "'example' is neither a network nor a domain"),
+            ("198.51.100.300", "'198.51.100.300' is neither a network nor a domain"),
+            ("a.example b.example", "a.example and b.example are two domains"),
+        )
     ),
 ]
 
@@ -167,7 +174,7 @@ def test_what_is_amiss_is_one_line(
 
 def test_empty_is_unset(monkeypatch: pytest.MonkeyPatch) -> None:
     """As docker-compose passes on what is not in its .env."""
-    names = ("PURPOSE", "SIGNING_KEY", "SIGNATURE_AGENT", "CRAWL_ADDRESSES", "CRAWL_DOMAIN")
+    names = ("PURPOSE", "SIGNING_KEY", "SIGNATURE_AGENT", "CRAWL_ADDRESSES")
     for name in names:
         monkeypatch.setenv(f"TIPTOE_{name}", "")
     assert run("identity", "show").code == 0

@@ -4,15 +4,16 @@ import os
 import sys
 from pathlib import Path
 
-from app.runtime.reader_pool import Readers
+from app.sandbox.readers import Readers
 
 ROOT = Path(__file__).parents[2]
 CODE = f"""
-import runpy, sys
+import runpy, socket, sys
 sys.path.insert(0, {str(ROOT)!r})
 runpy.run_path({str(ROOT / "tests" / "faults" / "poison" / "sitecustomize.py")!r})
-from app.runtime.reader import main
-main(int(sys.argv[1]))
+from app.sandbox.reader import main
+from app.sandbox.wire import Wire
+main(Wire(socket.socket(fileno=int(sys.argv[1]))), int(sys.argv[2]))
 """
 MEMORY_BYTES = 512 * 1024 * 1024
 HTML = "text/html; charset=utf-8"
@@ -57,5 +58,5 @@ def _is_reader(pid: int) -> bool:
         return False
     _, _, group, session = rest.split()[:4]
     if line:
-        return b"app.runtime.reader" in line
+        return b"app.sandbox.reader" in line
     return name.startswith("python") and int(group) == pid and int(session) == os.getsid(0)

@@ -10,8 +10,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.features.extract import process
-from app.features.extract.pool import HandlerPool
-from app.features.extract.process import HandlerProcess, PageForHandler
+from app.features.extract.process import HandlerProcess, PageForHandler, handler_pool
 from app.features.extract.run import Runner
 from app.features.extract.write import Extraction
 from tests.extract.archived import Shelf
@@ -77,7 +76,7 @@ def shared(shelf: Shelf, write: Callable[..., str]) -> Iterator[Callable[..., Ex
     with ExitStack() as pools:
 
         def shared(text: str, **given: Any) -> Extraction:
-            pool = HandlerPool([write(text)], memory_bytes=MEMORY_BYTES)
+            pool = handler_pool([write(text)], memory_bytes=MEMORY_BYTES)
             pools.callback(pool.close)
             settings = given.pop("settings", None) or shelf.settings(handler_deadline_s=2)
             given.setdefault("admit", lambda found: None)

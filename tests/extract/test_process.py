@@ -23,7 +23,7 @@ def handle(
 
 def test_items_and_links_of_a_page(start: Start) -> None:
     started = start("""
-        @handler(match=r"/books/", version=3)
+        @handler(match=r"/books/", version=3, deadline_s=90)
         def books(page):
             yield {"title": page.title, "heads": page.css("h1::text").getall(), "crawl": page.crawl}
             yield follow("/next", lane=0, score=2)
@@ -35,6 +35,7 @@ def test_items_and_links_of_a_page(start: Start) -> None:
         True,
         False,
     )
+    assert spec.deadline_s == 90
     found = handle(started, body=b"<title>A book</title><h1>One</h1><h1>Two</h1>")
     assert found.items == [{"title": "A book", "heads": ["One", "Two"], "crawl": "shop"}]
     assert found.follows == [{"url": "/next", "lane": 0, "score": 2.0}]
@@ -75,7 +76,7 @@ def test_how_a_handler_can_end(start: Start, act: str, kind: str, cause: str, pl
         def others(page):
             yield {{"url": page.url}}
     """)
-    started.margin_s = 1.0 if "SIG_IGN" in act else DEADLINE_S  # it does not heed its own end
+    started.child.margin_s = 1.0 if "SIG_IGN" in act else DEADLINE_S  # it does not heed its own end
     found = handle(started, s=0.5 if kind == "deadline" else DEADLINE_S)
     assert (found.failed, found.items) == (kind, ())
     assert found.cause is not None
@@ -178,6 +179,20 @@ def test_it_ends_with_all_that_it_started(start: Start) -> None:
     until(lambda: not _runs(item["pid"]), "it has ended", 10)
 
 
+@pytest.mark.parametrize("end", ["os._exit(3)", "os.kill(os.getpid(), 11)"])
+def test_what_it_started_does_not_outlive_its_death(start: Start, tmp_path: Path, end: str) -> None:
+    started = start(f"""
+        import os, pathlib, subprocess
+        @handler()
+        def books(page):
+            pid = subprocess.Popen(["sleep", "600"]).pid
+            pathlib.Path({str(tmp_path / "pid")!r}).write_text(str(pid))
+            {end}
+    """)
+    assert handle(started).failed == "exit"
+    until(lambda: not _runs(int((tmp_path / "pid").read_text())), "it has ended", 10)
+
+
 def _runs(pid: int) -> bool:
     """It is there, and no zombie that nobody here can wait for."""
     try:
@@ -198,6 +213,8 @@ def _runs(pid: int) -> bool:
         ("x = 1", "declares no handler"),
         ("@handler()\ndef books(page, other): ...", "handler books (", ),
         ("@handler()\ndef books(page): ...\n@handler(name='books')\ndef more(page): ...", "declared twice, at"),
+        ("@handler(deadline_s=0)\ndef books(page): ...", "deadline_s 0 is no deadline; write seconds above 0"),
+        ("@handler(deadline_s='9')\ndef books(page): ...", "deadline_s '9' is no deadline"),
         ("@handler(items=int)\ndef books(page): ...", "is neither a dataclass nor a pydantic model"),
     ],
 )  # fmt: skip

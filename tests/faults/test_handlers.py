@@ -67,7 +67,7 @@ def fleet(services: Services, engine: Engine, database_url: str, broker_url: str
         "TIPTOE_DATABASE_URL": database_url,
         "TIPTOE_BROKER_URL": broker_url,
         "TIPTOE_HANDLERS": str(path),
-        "TIPTOE_HANDLER_DEADLINE_S": "1",
+        "TIPTOE_CONSTANT_HANDLER_DEADLINE_S": "1",
     }
     made = Fleet(tmp_path, env)
     yield made

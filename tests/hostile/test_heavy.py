@@ -4,8 +4,8 @@ import pytest
 
 from app.config import load
 from app.model import Page
-from app.runtime.reader import PageOptions
-from app.runtime.reader_pool import Readers
+from app.sandbox.reader import PageOptions
+from app.sandbox.readers import Readers
 from tests.hostile.heavy import HEAVY, MIB
 
 pytestmark = pytest.mark.faults  # eighty documents that take time and memory: `make faults-quick` has room for it

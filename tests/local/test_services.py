@@ -22,7 +22,7 @@ from app.local import data_dir as place
 from app.local.home import is_held, open_home
 from app.local.services import LocalServices, Services, data_dir, start_postgres, start_valkey
 from app.local.supervisor import keeper_id
-from app.runtime.environment import NAMES
+from app.sandbox.child import NAMES
 from tests.faults.waiting import until
 from tests.local.served import (
     NO_RETRY,

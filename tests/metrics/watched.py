@@ -37,7 +37,7 @@ class Watched:
 
     def renderer(self, name: str) -> subprocess.Popen[bytes]:
         """It crawls nothing, whoever else is gone. A page has the time that it has by default."""
-        return self.celery("worker", "--hostname", f"{name}@test", "-Q", "render", TIPTOE_LEASE_S="60")
+        return self.celery("worker", "--hostname", f"{name}@test", "-Q", "render", TIPTOE_CONSTANT_LEASE_S="60")
 
     def beat(self) -> subprocess.Popen[bytes]:
         return self.celery("beat", "--pidfile=")
@@ -83,12 +83,12 @@ def watch(folder: Path, database_url: str, broker_url: str) -> Iterator[Watched]
         "TIPTOE_CONSTANT_BACKOFF_MAX_S": "0.2",
         "TIPTOE_CONSTANT_BREAKER_BASE_S": "0.2",
         "TIPTOE_CONSTANT_BREAKER_MAX_S": "0.2",
-        "TIPTOE_ADAPTIVE_LEVEL_MAX": "0",
-        "TIPTOE_LATENCY_FACTOR": "0",
-        "TIPTOE_ATTEMPTS_MAX": "1",
-        "TIPTOE_OFFER_S": "2",
+        "TIPTOE_CONSTANT_ADAPTIVE_LEVEL_MAX": "0",
+        "TIPTOE_CONSTANT_LATENCY_FACTOR": "0",
+        "TIPTOE_CONSTANT_ATTEMPTS_MAX": "1",
+        "TIPTOE_CONSTANT_OFFER_S": "2",
         "TIPTOE_REQUEST_DEADLINE_S": "10",
-        "TIPTOE_LEASE_S": "20",  # so soon after its worker was killed a host is visited again
+        "TIPTOE_CONSTANT_LEASE_S": "20",  # so soon after its worker was killed a host is visited again
         "TIPTOE_HOME": str(folder / "home"),
         "TIPTOE_METRICS": "127.0.0.1:0",
         "TIPTOE_WEB_LISTEN": f"127.0.0.1:{port}",

@@ -11,7 +11,7 @@ from app.admin.extract import Handlers
 from app.crawl.state.worker import Worker
 from app.features.archive.read import Archive
 from app.features.extract.part import HANDLERS
-from app.features.extract.pool import HandlerPool
+from app.features.extract.process import handler_pool
 from app.features.extract.run import Runner
 from app.features.extract.write import Extraction
 from app.model.handler import HandlerSpec
@@ -53,7 +53,7 @@ def work(archiving: Archiving, tmp_path: Path) -> Iterator[Callable[[], list[dic
     """work(): handle what is due. Returns all items then."""
     path = tmp_path / "seen.py"
     path.write_text(HANDLER)
-    pool = HandlerPool([str(path)], memory_bytes=MEMORY_BYTES)
+    pool = handler_pool([str(path)], memory_bytes=MEMORY_BYTES)
 
     def work() -> list[dict[str, object]]:
         extraction = Extraction(
@@ -189,7 +189,7 @@ def test_a_document_whose_answer_is_elsewhere_is_handled_without_it(
         "@handler()\ndef seen(page):\n    yield {'title': page.title}\n\n"
         "@handler()\ndef body(page):\n    yield {'bytes': len(page.body)}\n"
     )
-    pool = HandlerPool([str(path)], memory_bytes=MEMORY_BYTES)
+    pool = handler_pool([str(path)], memory_bytes=MEMORY_BYTES)
     sql(crawler.engine, "DELETE FROM extractions")
     with db.transaction(crawler.engine) as tx:
         store.due(tx, due_pages([document]), [HandlerSpec(name="seen"), HandlerSpec(name="body")])

@@ -31,8 +31,8 @@ from app.parse.sitemap.sitemap import SitemapReading
 from app.policy import backoff, media_type
 from app.policy.lifecycle import UrlEvent
 from app.runtime.memory_gate import LOOK_S
-from app.runtime.reader import Listing, PageOptions
-from app.runtime.reader_process import Death
+from app.sandbox.reader import Listing, PageOptions
+from app.sandbox.readers import Death
 from app.store import db, hosts, urls
 from app.store.host_rows import HostPace
 from app.store.url_rows import Due, Result

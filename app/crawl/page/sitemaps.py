@@ -38,7 +38,7 @@ from app.policy.host import registrable_domain
 from app.policy.lifecycle import UrlEvent
 from app.policy.scope import Scope, ScopeKind, leads_away
 from app.policy.url import Canon
-from app.runtime.reader import Listing
+from app.sandbox.reader import Listing
 from app.store import db, hosts, sitemaps, suppressions
 from app.store.sitemaps import Known, ReadSitemap
 from app.store.url_rows import Due

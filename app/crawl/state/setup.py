@@ -26,7 +26,7 @@ from app.net.dial import Dialler
 from app.net.dns import Resolver, ResolverLimits
 from app.net.http import Sender
 from app.policy import breaker, identity, pace
-from app.runtime.reader_pool import Readers
+from app.sandbox.readers import Readers
 from app.store import db
 
 if TYPE_CHECKING:
@@ -120,13 +120,14 @@ def make_credentials(settings: Settings) -> dict[tuple[str, str, int], Mapping[s
 
 def make_signer(settings: Settings) -> "Signer | None":
     """Make the signer of our requests; None without a key. Raises InputError for a key file that cannot be used."""
-    if settings.signing_key is None or settings.signature_agent is None:
+    if settings.signing_key is None or settings.signature_origin is None:
         return None
     from app.net import signing_key
     from app.net.signature import AgentForm, Signer
 
     key = signing_key.load(settings.signing_key)
-    return Signer(key, settings.signature_agent, AgentForm(settings.signature_agent_form))
+    is_item = settings.signature_origin == settings.signature_agent
+    return Signer(key, settings.signature_origin, AgentForm.ITEM if is_item else AgentForm.DICTIONARY)
 
 
 def make_worker(

@@ -40,7 +40,7 @@ from app.runtime.seats import Seats
 from app.store.crawls import Crawl
 
 if TYPE_CHECKING:
-    from app.runtime.reader_pool import Readers
+    from app.sandbox.readers import Readers
 
 
 class ServedCrawl(NamedTuple):

@@ -4,17 +4,13 @@
 
 It loads the handlers and tells which there are, or the line why not. Then it receives page after page, calls the
 handler that is asked for, and answers with its items and links, or how it failed. It knows no settings and no
-database; an earlier body of a page it asks from its parent. Its bounds are the kernel's: an address space, and
-SIGALRM, which prints where the handler hangs before it ends the process. `app.features.extract.process` starts and
-judges it.
+database; an earlier body of a page it asks from its parent. `app.sandbox.inside` has its bounds, and
+`app.features.extract.process` starts and judges it.
 """
 
-import faulthandler
 import importlib
 import itertools
 import os
-import resource
-import signal
 import socket
 import sys
 import traceback
@@ -26,13 +22,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from app.errors import InputError
+from app.features.extract.clean import encoded
 from app.features.extract.handlers import DeclaredHandler, Follow
 from app.features.extract.items import Misfit, adapter, as_json, said
 from app.features.extract.load import load, spec
 from app.features.extract.page import OF_THE_ANSWER, CrawledPage, Headers
-from app.features.extract.wire import Wire, WireBroken
 from app.features.rights.purpose import UNKNOWN
+from app.sandbox import inside
+from app.sandbox.wire import Wire, WireBroken
 
 ITEMS_MOST = 10_000  # of a handler and page
 FOLLOWS_MOST = 5_000
@@ -43,7 +43,7 @@ _OURS = str(Path(__file__).parent)
 
 def main(wire: Wire, memory_bytes: int, sources: list[str]) -> None:
     """Answer until the parent is gone."""
-    confine(memory_bytes)
+    inside.confine(memory_bytes)
     with suppress(ModuleNotFoundError):
         importlib.import_module("tiptoe")  # before a folder of that name, such as a clone, can stand for it
     sys.path.append(os.getcwd())
@@ -51,18 +51,19 @@ def main(wire: Wire, memory_bytes: int, sources: list[str]) -> None:
         handlers = {each.name: each for each in load(sources)}
         told = [asdict(spec(each)) for each in handlers.values()]
     except InputError as error:
-        wire.send({"refused": str(error)})
+        wire.send(encoded({"refused": str(error)}))
         return
     _warm(handlers.values())
-    wire.send({"handlers": told})
+    wire.send(encoded({"handlers": told}))
     while True:
-        job, body = wire.receive()
-        signal.setitimer(signal.ITIMER_REAL, job["deadline_s"])
+        text, body = wire.receive()
+        job = orjson.loads(text)
+        inside.set_timers(job["deadline_s"])
         answer = run(
             handlers[job["handler"]], page_of(job["page"], body, partial(_earlier, job["page"]["capture"], wire))
         )
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        wire.send(answer)
+        inside.set_timers(0.0)
+        wire.send(encoded(answer))
 
 
 def _warm(handlers: Iterable[DeclaredHandler]) -> None:
@@ -75,20 +76,6 @@ def _warm(handlers: Iterable[DeclaredHandler]) -> None:
             adapter(each.items)
 
 
-def confine(memory_bytes: int) -> None:
-    """Bound this process, for good. Memory is bounded on Linux only: other systems refuse or ignore it."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    faulthandler.enable()
-    faulthandler.register(signal.SIGALRM, all_threads=False, chain=True)  # chain: then the default, which ends it
-    if sys.platform == "linux":
-        _, most = resource.getrlimit(resource.RLIMIT_AS)
-        limit = memory_bytes if most == resource.RLIM_INFINITY else min(memory_bytes, most)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-        with suppress(OSError):  # where the machine runs out of memory, the kernel kills this before a worker
-            Path("/proc/self/oom_score_adj").write_text("1000")
-
-
 def run(handler: DeclaredHandler, page: CrawledPage) -> dict[str, Any]:
     """Call one handler with one page. Returns its answer: items and links, or how it failed. Never raises."""
     try:
@@ -96,7 +83,9 @@ def run(handler: DeclaredHandler, page: CrawledPage) -> dict[str, Any]:
     except Misfit as error:
         return _failure(handler, "misfit", str(error))
     except MemoryError as error:
-        return _failure(handler, "memory", f"needed more than {_limit() >> 20:,} MiB{_place(error)}", error)
+        return _failure(
+            handler, "memory", f"needed more than {inside.memory_bytes() >> 20:,} MiB{_place(error)}", error
+        )
     except BaseException as error:  # noqa: BLE001  # the user's code may raise anything, such as CancelledError
         if type(error).__name__ == "ValidationError" and hasattr(error, "error_count"):  # it made the item itself
             return _failure(handler, "misfit", said(error, getattr(error, "title", "item")))
@@ -140,10 +129,6 @@ def _own(error: BaseException) -> Any:
     return frame
 
 
-def _limit() -> int:
-    return resource.getrlimit(resource.RLIMIT_AS)[0]
-
-
 def _place(error: BaseException) -> str:
     own = _own(error)
     return "" if own is None else f" ({Path(own.tb_frame.f_code.co_filename).name}:{own.tb_lineno})"
@@ -174,8 +159,9 @@ def page_of(values: dict[str, Any], octets: bytes, earlier: Callable[[], Crawled
 
 def _earlier(capture: int, wire: Wire) -> CrawledPage | None:
     """Ask the parent for the page as it was before this capture."""
-    wire.send({"before": capture})
-    answer, body = wire.receive()
+    wire.send(encoded({"before": capture}))
+    text, body = wire.receive()
+    answer = orjson.loads(text)
     if "page" not in answer:
         return None
     return page_of(answer["page"], body, partial(_earlier, answer["page"]["capture"], wire))

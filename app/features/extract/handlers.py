@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from app.features.extract.page import CrawledPage
 
 LANES = 4
+DEADLINE_MOST_S = 600.0
 VERSION_MOST = 2_000_000_000  # a day written as 20261123 fits
 _F = TypeVar("_F", bound="Callable[[CrawledPage], Iterable[object] | None]")
 
@@ -30,6 +31,7 @@ class DeclaredHandler:
     version   raised when the function changes: items of other versions are stale
     items     the model that each item must fit; None: any that JSON can hold
     place     file and line of the function
+    deadline_s  seconds that it may take for a page; None: the usual ones
     """
 
     name: str
@@ -38,6 +40,7 @@ class DeclaredHandler:
     version: int
     items: type | None
     place: str
+    deadline_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +66,7 @@ def handler(
     version: int = 1,
     name: str | None = None,
     items: type | None = None,
+    deadline_s: float | None = None,
 ) -> Callable[[_F], _F]:
     """Declare a function as a handler; it stays an ordinary function.
 
@@ -70,8 +74,9 @@ def handler(
     version  raise it when you change the function: its old items become stale
     name     of the handler, its items and its view; by default the function's
     items    a dataclass or a pydantic model that each item must fit
+    deadline_s  seconds that it may take for one page, by the clock, at most 600; None: 30. Then its process ends
 
-    Raises InputError for a handler that cannot work: its name, its arguments, its match, its version.
+    Raises InputError for a handler that cannot work: its name, its arguments, its match, its version, its deadline.
     """
     patterns = (match,) if isinstance(match, str) else tuple(match)
 
@@ -83,6 +88,7 @@ def handler(
             version=version,
             items=items,
             place=_place(function),
+            deadline_s=deadline_s,
         )
         _check(declared)
         _registered[:] = [each for each in _registered if each.place != declared.place]  # its module was run again
@@ -121,6 +127,10 @@ def _check(declared: DeclaredHandler) -> None:
         raise InputError(what, "a name has 1 to 40 of a-z, 0-9 and _, and begins with a letter; give it a name=…")
     if type(declared.version) is not int or not 1 <= declared.version <= VERSION_MOST:
         raise InputError(what, f"version {declared.version!r} is not a whole number from 1 to {VERSION_MOST:,}")
+    deadline_s = declared.deadline_s
+    if deadline_s is not None and not (isinstance(deadline_s, int | float) and 0 < deadline_s <= DEADLINE_MOST_S):
+        remedy = f"write seconds above 0, up to {DEADLINE_MOST_S:g}, or leave it out"
+        raise InputError(what, f"deadline_s {deadline_s!r} is no deadline; {remedy}")
     for pattern in declared.match:
         _check_pattern(what, pattern)
     _check_signature(what, declared)

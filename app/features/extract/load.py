@@ -51,6 +51,7 @@ def spec(declared: DeclaredHandler) -> HandlerSpec:
         match=declared.match,
         place=declared.place,
         fields=None if declared.items is None else fields(declared.items),
+        deadline_s=declared.deadline_s,
     )
 
 

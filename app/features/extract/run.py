@@ -53,7 +53,7 @@ class Runner:
     def close(self) -> None:
         process, self._process = self._process, None
         if process is not None:
-            self._shared.pool.take_back(process)
+            self._shared.pool.give_back(process)
 
     def _lot(self, until: float) -> int:
         """Take some rows, and handle them. Returns how many were taken."""
@@ -79,7 +79,8 @@ class Runner:
         if self._process is not None and not self._process.is_usable:
             self.close()
         if self._process is None:
-            self._process = self._shared.pool.lend()
+            self._process = self._shared.pool.borrow()
+            assert self._process is not None, "the pool lends any number"
         return self._process
 
 
@@ -155,7 +156,7 @@ class _Lot:
             self.back.append(row)
             return
         handled = process.handle(
-            page, row.handler, deadline_s=self.shared.settings.handler_deadline_s, before=partial(self._before, row)
+            page, row.handler, deadline_s=self.shared.deadline_s(spec), before=partial(self._before, row)
         )
         self.found.append(HandledRow(row=row, version=spec.version, handled=handled))
 

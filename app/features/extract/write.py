@@ -18,9 +18,9 @@ from sqlalchemy import Engine
 from app.config import Settings
 from app.crawl.visit import trace
 from app.errors import Unwritable
-from app.features.extract.pool import HandlerPool
 from app.features.extract.process import START_S, Handled, HandlerProcess
 from app.model.handler import HandlerSpec
+from app.sandbox.pool import ProcessPool
 from app.store import db, extractions, item_views, items
 from app.store.extractions import Claimed, ExtractionEnding
 from app.store.items import ItemRow
@@ -55,7 +55,7 @@ class Extraction:
 
     engine: Engine
     settings: Settings
-    pool: HandlerPool
+    pool: ProcessPool[HandlerProcess]
     admit: Admit
     crawl_id: int | None = None
     handler: str | None = None
@@ -65,17 +65,23 @@ class Extraction:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _versions: dict[str, int] = field(default_factory=dict)
     _columns: dict[str, set[str]] = field(default_factory=dict)
+    _longest_s: float = 0.0  # that a handler may take for a page
 
     @property
     def lease_s(self) -> float:
         """Seconds that rows are taken for. They are extended before and after each, which takes a deadline at most."""
-        return max(2 * self.settings.handler_deadline_s, START_S) + 15.0
+        return max(2 * self._longest_s, START_S) + 15.0
+
+    def deadline_s(self, spec: HandlerSpec) -> float:
+        """Seconds that a handler may take for a page."""
+        return spec.deadline_s or self.settings.handler_deadline_s
 
     def wanted(self, process: HandlerProcess) -> list[HandlerSpec]:
         """The handlers of a process whose rows are taken. What is new about them is noted first."""
         found = [each for each in process.specs.values() if self.handler in (None, each.name)]
         for each in found:
             self._note(each)
+        self._longest_s = max((self.deadline_s(each) for each in found), default=0.0)
         return found
 
     def count(self, how: str) -> None:

@@ -13,7 +13,6 @@ from app.policy.focus.relevance import TopicShare
 MOST_WORDS = 20_000  # of a crawl
 MOST_WORDS_OF_ALL = 100_000  # of a process's crawls: 10 MB
 LEAST_PAGES = 5  # before a vocabulary says anything
-MANY_PAGES, SAMPLED = 1_000, 4  # after so many, every fourth page is enough: shares of pages hardly move any more
 
 
 class Vocabulary:
@@ -22,18 +21,15 @@ class Vocabulary:
     topics   how much of the pages is of the crawl's topics
     """
 
-    __slots__ = ("_met", "_pages", "_words", "topics")
+    __slots__ = ("_pages", "_words", "topics")
 
     def __init__(self) -> None:
         self._words: Counter[str] = Counter()
-        self._met = self._pages = 0  # _pages: that were counted
+        self._pages = 0  # that were counted
         self.topics = TopicShare()
 
     def learn(self, words: Iterable[str]) -> None:
-        """One more page. Each word costs a look into a table that the fetch before has driven out of the caches."""
-        self._met += 1
-        if self._met > MANY_PAGES and self._met % SAMPLED:
-            return
+        """Count one more page."""
         known = self._words
         self._pages += 1
         known.update(set(words))

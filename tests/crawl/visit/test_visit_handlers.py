@@ -13,7 +13,7 @@ from app.features.archive.keep import ARCHIVE
 from app.features.archive.setup import make_keeper
 from app.features.extract.follow import Follower
 from app.features.extract.part import HANDLERS
-from app.features.extract.pool import HandlerPool
+from app.features.extract.process import handler_pool
 from app.features.extract.run import Runner
 from app.features.extract.write import Extraction
 from app.model.handler import HandlerSpec
@@ -58,7 +58,7 @@ def due(worker: Worker) -> list[tuple[str, str]]:
 def handle(worker: Worker, path: Path, text: str) -> None:
     """Let the handlers of this text have what is due."""
     path.write_text("from app.features.extract.handlers import follow, handler\n" + text)
-    with closing(HandlerPool([str(path)], memory_bytes=1 << 30)) as pool:
+    with closing(handler_pool([str(path)], memory_bytes=1 << 30)) as pool:
         follower = Follower(worker.engine, worker.settings)
         shared = Extraction(engine=worker.engine, settings=worker.settings, pool=pool, admit=follower.admit)
         with closing(Runner(shared)) as runner:

@@ -1,22 +1,15 @@
-"""A crawl's vocabulary: after many pages it learns from every fourth, and the visits that share it disturb no other.
+"""A crawl's vocabulary: it learns from every page, and the visits that share it disturb no other.
 
 All crawls of a process share a bound.
 """
 
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from math import log
 
 import pytest
 
-from app.policy.focus.vocabulary import (
-    MANY_PAGES,
-    MOST_WORDS,
-    MOST_WORDS_OF_ALL,
-    SAMPLED,
-    Vocabulary,
-    keep_within,
-)
+from app.policy.focus.vocabulary import MOST_WORDS, MOST_WORDS_OF_ALL, Vocabulary, keep_within
 
 
 def test_threads_may_learn_while_rare_words_are_forgotten() -> None:
@@ -35,32 +28,13 @@ def test_threads_may_learn_while_rare_words_are_forgotten() -> None:
         sys.setswitchinterval(before)
 
 
-class _Page:
-    """The words of a page, which are read when it is learned from."""
-
-    read = 0
-
-    def __init__(self, *words: str) -> None:
-        self._words = words
-
-    def __iter__(self) -> Iterator[str]:
-        _Page.read += 1
-        return iter(self._words)
-
-
-def test_of_many_pages_every_fourth_is_learned_from_and_a_word_is_worth_the_same() -> None:
-    sampled, whole = Vocabulary(), Vocabulary()
-    for page in range(MANY_PAGES):
-        words = ["everywhere", *(["rare"] if page % 50 == 0 else [])]
-        sampled.learn(words)
-        whole.learn(words)
-    _Page.read = 0
-    for page in range(8 * MANY_PAGES):
-        sampled.learn(_Page("everywhere", *(["rare"] if page // SAMPLED % 50 == 0 else [])))
-    assert _Page.read == 8 * MANY_PAGES // SAMPLED
-    for word in ("everywhere", "rare"):
-        assert sampled.worth(word) == pytest.approx(whole.worth(word), abs=0.1), word
-    assert sampled.worth("rare") > 0.4 > 0.01 > sampled.worth("everywhere")
+def test_a_word_is_worth_what_all_pages_say_however_many_there_are() -> None:
+    """A word that a section begins to use after thousands of pages counts as often as it is there."""
+    vocabulary = Vocabulary()
+    for page in range(4_000):
+        vocabulary.learn(["everywhere", *(["late"] if page >= 3_998 else [])])
+    assert vocabulary.worth("late") == pytest.approx(log(4_001 / 3) / log(4_001))
+    assert vocabulary.worth("everywhere") == 0.0
 
 
 def of(words: int, pages: int = 20) -> Vocabulary:

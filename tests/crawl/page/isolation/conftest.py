@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from app.crawl.state.worker import Worker
-from app.runtime.reader_pool import Readers
+from app.sandbox.readers import Readers
 from tests.crawl.page.isolation.isolated import Make
 from tests.crawl.poisoned import poisoned_readers, reader_pids
 

@@ -9,7 +9,7 @@ from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import CutOff, return_host, visit
 from app.errors import ServiceError
 from app.model import Cause
-from app.runtime.reader_pool import Readers
+from app.sandbox.readers import Readers
 from app.store import hosts
 from tests.crawl.loop import run, start
 from tests.crawl.page.isolation.isolated import PROOF, Make, deadly, row, site_with

@@ -10,7 +10,7 @@ from app.crawl.page import isolation
 from app.crawl.visit.visit import CutOff, return_host, visit
 from app.errors import ServiceError
 from app.model import Budgets, Cause
-from app.runtime.reader_pool import Readers
+from app.sandbox.readers import Readers
 from app.store import hosts
 from app.store import urls as stored_urls
 from tests.crawl.loop import bring_forward, go, run, start

@@ -15,12 +15,11 @@ import pytest
 from app.model import Page
 from app.parse.html import html
 from app.parse.sitemap.sitemap import Entry, SitemapReading
-from app.runtime.reader import Listing, PageOptions
-from app.runtime.reader_pool import Readers
-from app.runtime.reader_process import PAGES_MOST, Death
+from app.sandbox.reader import Listing, PageOptions
+from app.sandbox.readers import PAGES_MOST, Death, Readers
 from tests.crawl.poisoned import HTML, ROOT, children, poison, poisoned_readers, reader_pids
 from tests.faults.waiting import last, until
-from tests.runtime.documents import PAGES, SITEMAPS
+from tests.sandbox.documents import PAGES, SITEMAPS
 
 AMPLE_S = 60.0
 
@@ -174,14 +173,25 @@ def test_words_on_standard_output_are_no_answer(make: Make) -> None:
     assert page.title == "Poison"
 
 
-def test_one_that_lies_is_not_believed(make: Make) -> None:
-    lies = (
-        "import sys; print('{}', flush=True); sys.stdin.readline(); print('{\"page\": 7}', flush=True); "
-        "sys.stdin.read()"
-    )
+# what it sends in place of an answer: no page; no JSON; a frame longer than the worker's memory
+@pytest.mark.parametrize(
+    "lie", ["""wire.send(b'{"page": 7}')""", "wire.send(b'page')", "end.sendall(bytes([127]) * 12 + b'page')"]
+)
+def test_one_that_lies_is_not_believed(make: Make, lie: str) -> None:
+    lies = f"""
+import socket, sys
+sys.path.insert(0, {str(ROOT)!r})
+from app.sandbox.wire import Wire
+end = socket.socket(fileno=int(sys.argv[1]))
+wire = Wire(end)
+wire.send(b"")
+wire.receive()
+{lie}
+wire.receive()
+"""
     found = read(make(argv=(sys.executable, "-c", lies)), "<p>x")
     assert isinstance(found, Death)
-    assert found.cause == "parser made no sense"
+    assert (found.cause, found.is_proof) == ("parser made no sense", True)
 
 
 # --- how many there are -----------------------------------------------------------------------------------------
@@ -253,7 +263,7 @@ PARENT = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
 from tests.crawl.poisoned import poison, poisoned_readers
-from tests.runtime.test_reader_pool import read
+from tests.sandbox.test_readers import read
 read(poisoned_readers(deadline_s=0.5), poison(sys.argv[1]))
 """
 

@@ -1,17 +1,11 @@
-"""Reads documents in a process that they may crash, hang or fill: `python -m app.runtime.reader BYTES`.
+"""Reads documents in a process that they may crash, hang or fill: `python -m app.sandbox.reader SOCKET BYTES`.
 
-It receives each on standard input: a line of JSON (`Job`), then the document's bytes. It answers on standard output
-with a line of JSON (`ReaderAnswer`); an empty one at first says that it is ready. It knows no settings, no network,
-no database. Its bounds are the kernel's, so that they hold within C too: BYTES of address space; for each document
-some processor time, after which SIGPROF ends it, and some wall time, after which SIGALRM does, in case its parent is
-gone. `reader_pool` starts and judges it.
+It answers an empty frame at first, which says that it is ready, then each document (`Job`, and its octets) with a
+`ReaderAnswer`. It knows no settings, no network, no database. `app.sandbox.readers` starts and judges it.
 """
 
-import faulthandler
 import json
-import os
-import resource
-import signal
+import socket
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -20,14 +14,15 @@ from datetime import date
 from importlib import import_module
 from io import BytesIO
 from itertools import chain
-from pathlib import Path
-from typing import Any, BinaryIO, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from lxml import etree
 
 from app.model.page import Link, Page
 from app.parse.html import html
 from app.parse.sitemap.sitemap import Child, Entry, SitemapKind, SitemapReading
+from app.sandbox import inside
+from app.sandbox.wire import Wire, WireBroken
 from app.words import scalar
 
 COLUMNS_CHARS = 8_000  # of the columns that a plugin reads of a document
@@ -36,7 +31,7 @@ LANGUAGE_CHARS = 35
 ROWS_CHARS = 256_000  # of the rows that it reads of one
 NUMBER_BITS = 63  # of a number among them; a greater one is text
 _OF_PAGE = frozenset({"title", "text", "language", "links", "rows"})
-SAID_BYTES = 64 * 1024  # of standard error: a file, which may not grow beyond this
+FILE_BYTES = 64 * 1024  # of standard error, and of any file that a plugin's reader writes
 READ_ERROR_CHARS = 200
 
 
@@ -59,13 +54,12 @@ class MarkdownOptions(TypedDict):
 
 
 class Job(TypedDict):
-    """A document to read. bytes: its length; cpu_s, wall_s: the time it may take.
+    """A document to read. cpu_s, wall_s: the time it may take.
 
     page: of a page;   markdown: of one that is wanted as Markdown; without either it is a sitemap
     reader: "module:function", which reads the page in place of ours;   by_plugin: whose it is
     """
 
-    bytes: int
     cpu_s: float
     wall_s: float
     page: PageOptions | None
@@ -102,41 +96,32 @@ class ReaderAnswer:
     failed: str | None = None
 
 
-def main(memory_bytes: int) -> None:
-    """Read documents until standard input ends."""
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # a library's prints are no answer
-    confine(memory_bytes)
-    _tell(answers, _encoded(ReaderAnswer()))
-    while line := sys.stdin.buffer.readline():
-        try:
-            told = _encoded(_read(json.loads(line), sys.stdin.buffer))
-        except (MemoryError, etree.XSLTApplyError):  # our stylesheet is sound: libxslt fails only for want of memory
-            told = _encoded(ReaderAnswer(failed=f"needed more than {memory_bytes >> 20} MiB"))
-        except Exception as error:  # noqa: BLE001  # any exception of a parser is our answer
-            told = _encoded(ReaderAnswer(failed=f"raised {type(error).__name__}: {error}"[:READ_ERROR_CHARS]))
-        _set_timers(0.0, 0.0)
-        _tell(answers, told)
+def main(wire: Wire, memory_bytes: int) -> None:
+    """Read documents until the parent is gone."""
+    inside.confine(memory_bytes, FILE_BYTES)
+    wire.send(b"")
+    while True:
+        wire.send(_answer(wire))
 
 
-def confine(memory_bytes: int) -> None:
-    """Set the bounds of this process, for good. Memory is bounded on Linux only: other systems refuse or ignore it."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (SAID_BYTES, SAID_BYTES))
-    for number in (signal.SIGPROF, signal.SIGALRM):
-        signal.signal(number, signal.SIG_DFL)
-    faulthandler.enable()  # it writes the place of a crash to standard error
-    if sys.platform == "linux":
-        _, most = resource.getrlimit(resource.RLIMIT_AS)
-        limit = memory_bytes if most == resource.RLIM_INFINITY else min(memory_bytes, most)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-        with suppress(OSError):  # where the machine runs out of memory, the kernel kills this before a worker
-            Path("/proc/self/oom_score_adj").write_text("1000")
+def _answer(wire: Wire) -> bytes:
+    """Receive the next document, and read it."""
+    try:
+        text, body = wire.receive()
+        job: Job = json.loads(text)
+        inside.set_timers(job["wall_s"], job["cpu_s"])
+        return _encoded(_read(job, body))
+    except WireBroken:
+        raise
+    except (MemoryError, etree.XSLTApplyError):  # our stylesheet is sound: libxslt fails only for want of memory
+        return _encoded(ReaderAnswer(failed=f"needed more than {inside.memory_bytes() >> 20} MiB"))
+    except Exception as error:  # noqa: BLE001  # any exception of a parser is our answer
+        return _encoded(ReaderAnswer(failed=f"raised {type(error).__name__}: {error}"[:READ_ERROR_CHARS]))
+    finally:
+        inside.set_timers(0.0)
 
 
-def _read(job: Job, stream: BinaryIO) -> ReaderAnswer:
-    body = stream.read(job["bytes"])
-    _set_timers(job["cpu_s"], job["wall_s"])
+def _read(job: Job, body: bytes) -> ReaderAnswer:
     if job["page"] is not None and "reader" in job:
         return ReaderAnswer(page=_by_plugin(body, job["page"]["content_type"], job["reader"], job["by_plugin"]))
     if job["page"] is not None:
@@ -202,14 +187,8 @@ def _text(said: Mapping[str, Any], name: str, most: int | None) -> str | None:
     return scalar(str(value))[:most] or None if value is not None else None
 
 
-def _set_timers(cpu_s: float, wall_s: float) -> None:
-    """Set the timers of both clocks; 0 turns them off."""
-    signal.setitimer(signal.ITIMER_PROF, cpu_s)
-    signal.setitimer(signal.ITIMER_REAL, wall_s)
-
-
 def _encoded(answer: ReaderAnswer) -> bytes:
-    return json.dumps(asdict(answer), default=_plain).encode() + b"\n"
+    return json.dumps(asdict(answer), default=_plain).encode()
 
 
 def _plain(value: object) -> object:
@@ -221,11 +200,6 @@ def _plain(value: object) -> object:
     raise TypeError(f"not for JSON: {value!r}")
 
 
-def _tell(answers: BinaryIO, line: bytes) -> None:
-    answers.write(line)
-    answers.flush()
-
-
 if __name__ == "__main__":
-    with suppress(BrokenPipeError, KeyboardInterrupt):  # the parent is gone
-        main(int(sys.argv[1]))
+    with suppress(WireBroken, KeyboardInterrupt):  # the parent is gone
+        main(Wire(socket.socket(fileno=int(sys.argv[1]))), int(sys.argv[2]))
