@@ -18,7 +18,7 @@ from app.model import VisitEnding
 from app.runtime.group_commit import CommitGroup
 from app.store import db
 from workers import process, watchdog
-from workers.bell import ring
+from workers.bell import bell
 
 _log = structlog.get_logger()
 _asking = threading.Lock()
@@ -88,7 +88,7 @@ def _attend(worker: Worker, host_id: int, act: Callable[[], VisitReport]) -> str
             report = act()
         is_parked = report.ending is VisitEnding.PARKED
         if report.host is not None and report.ending is not VisitEnding.PARKED and not worker.stopping.is_set():
-            ring()
+            bell().ring()
     except ServiceError as error:
         _log.error("visit.failed", host_id=host_id, error=str(error))
         wait_for_services(worker)
