@@ -21,7 +21,6 @@ from app.metrics.targets import role_of
 from app.store import db, fleet, renders, segments
 
 GOOD_S = 5.0
-WAITS_S = 4.0  # Prometheus waits for 10 s if nobody tells it otherwise
 RENDERS_MOST = 10_000  # that are counted
 LANES = range(4)
 HOST_STATES = ("due", "offered", "visited", "waiting", "resting", "paused", "quiet")
@@ -33,7 +32,8 @@ BACKLOGS = ("handlers", "near_duplicates", "search")  # queues of features that 
 class FleetPage:
     """The page of a web process. Threads share it.
 
-    queues  all that hosts may be on;   offer_s  seconds that an offer stands
+    queues   all that hosts may be on;   offer_s  seconds that an offer stands
+    waits_s  for Postgres: Prometheus waits for 10 s if nobody tells it otherwise
     """
 
     def __init__(
@@ -43,8 +43,10 @@ class FleetPage:
         *,
         offer_s: float,
         monotonic: Callable[[], float] = time.monotonic,
+        waits_s: float = 4.0,
     ) -> None:
         self._engine, self._queues, self._offer_s, self._monotonic = engine, queues, offer_s, monotonic
+        self._waits_s = waits_s
         self._lock = threading.Lock()
         self._reader: threading.Thread | None = None
         self._good_until = float("-inf")
@@ -56,14 +58,14 @@ class FleetPage:
         return exposition.page(self._registry)
 
     def values(self) -> Mapping[str, Value]:
-        """The figures, at most GOOD_S old; without Postgres' where it takes longer than WAITS_S."""
+        """The figures, at most GOOD_S old; without Postgres' where it takes longer than that."""
         with self._lock:
             if self._reader is None and self._monotonic() >= self._good_until:
                 self._reader = threading.Thread(target=self._refresh, name="metrics.fleet", daemon=True)
                 self._reader.start()
             reader = self._reader
         if reader is not None:
-            reader.join(WAITS_S)
+            reader.join(self._waits_s)
         with self._lock:
             is_late = reader is not None and self._reader is reader
             return _without_postgres() if is_late else self._values
