@@ -5,7 +5,7 @@ import sys
 from app.config import load
 from app.errors import InputError, ServiceError, TiptoeError
 from app.log import configure
-from app.web.serve import serve
+from app.web.app import serve
 
 
 def main() -> None:

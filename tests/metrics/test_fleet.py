@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from app import plugins
 from app.metrics import exposition
-from app.metrics.catalogue import FLEET
+from app.metrics.exposition import FLEET
 from app.metrics.fleet import BACKLOGS, GOOD_S, FleetPage
 from app.metrics.targets import targets
 from app.store import db, fleet, renders, segments
