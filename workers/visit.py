@@ -28,7 +28,7 @@ AGAIN_S = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acts:
-    """What is done with a visit: it is begun, gone on with, settled with others, or alone."""
+    """Acts on a visit: it is begun, gone on with, settled with others, or alone."""
 
     begin: Callable[[Worker, int, UUID], VisitReport] = visit_host
     go_on: Callable[[Visit], VisitReport] = go_on

@@ -1,4 +1,4 @@
-"""Serves the app with uvicorn on the place of the settings, until SIGINT or SIGTERM."""
+"""Makes the Starlette app: board, guard, routes, and a page for each error; and serves it with uvicorn."""
 
 import asyncio
 import resource
