@@ -10,13 +10,13 @@ from app.crawl.visit.visit import settle_alone, settle_together
 from app.errors import ServiceError
 from app.features.archive.keep import ARCHIVE
 from app.model import VisitEnding
-from tests.archive.deposits import all_captures
-from tests.archive.test_keeper import full_disk
 from tests.crawl.archiving import Archiving
 from tests.crawl.loop import start
 from tests.crawl.page.test_archiving_stops import random_text
 from tests.crawl.page.test_taken_in import Faulty
 from tests.crawl.web import Site, Web, html
+from tests.features.archive.deposits import all_captures
+from tests.features.archive.test_keeper import full_disk
 from tests.runtime.gatherings import Basket, Make, gathered, gathering, site_of
 from tests.store.rows import one, sql
 
