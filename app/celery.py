@@ -296,12 +296,12 @@ def known_keys(broker_url: str, timeout_s: float, workers: int) -> dict[str, dic
     return {worker: load for answer in answers for worker, load in answer.items() if "error" not in load}
 
 
-def queues_otherwise(broker_url: str) -> list[str]:
-    """Our queues that exist on the broker with other arguments.
+def queues_otherwise(settings: Settings) -> list[str]:
+    """Queues of these settings that exist on their broker with other arguments.
 
     Raises kombu's OperationalError when it is out of reach.
     """
-    probe = make_app(current().model_copy(update={"broker_url": broker_url}))
+    probe = make_app(settings)
     with probe.connection_for_write() as connection:
         connection.ensure_connection(max_retries=1, timeout=5)
         return celery_redis.declared_otherwise(connection, probe.conf.task_queues)

@@ -24,8 +24,8 @@ from warcio.warcwriter import WARCWriter
 
 from app.features.archive import record, recording
 from app.features.archive.recording import Recording
-from app.features.archive.rows import index_line
 from app.features.archive.segment import SegmentFile
+from app.features.archive.writer import index_line
 from app.model import CaptureKind, Reply
 
 BAR_US = 500.0

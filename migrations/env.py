@@ -5,12 +5,12 @@ from sqlalchemy import Connection
 
 from app.config import current
 from app.errors import SettingError
+from app.plugins import schema
 from app.store import db, migrate, views
-from app.store.tables import metadata
 
 
 def run_on(connection: Connection) -> None:
-    context.configure(connection=connection, target_metadata=metadata, include_name=migrate.is_declared(connection))
+    context.configure(connection=connection, target_metadata=schema(), include_name=migrate.is_declared(connection))
     views.drop(connection)
     context.run_migrations()
     if (

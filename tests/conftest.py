@@ -36,7 +36,7 @@ from tests.quick_disk import quick_folder
 if TYPE_CHECKING:
     from tests.databases import Databases
 
-REDIS_DATABASES = 64  # app.local.valkey
+REDIS_DATABASES = 64  # app.local.services
 LOOK_FOR_GARBAGE_AFTER = 20_000  # objects; Python's 700 cost the tests a fiftieth of their time
 
 hypothesis.settings.register_profile("tests", max_examples=examples(100), deadline=None, derandomize=IS_FULL)

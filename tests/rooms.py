@@ -66,7 +66,7 @@ class Rooms:
 
     def _line(self, room: str) -> str:
         failed = f"  {self._failed[room]:,} failed" if self._failed[room] else ""
-        return f"{room:<20} {self._done[room]:>7,} tests {self._seconds[room]:>8.1f} s{failed}"
+        return f"{room:<24} {self._done[room]:>7,} tests {self._seconds[room]:>8.1f} s{failed}"
 
     def _say(self, line: str) -> None:
         reporter = self._config.pluginmanager.getplugin("terminalreporter")
@@ -75,8 +75,9 @@ class Rooms:
 
 
 def room_of(name: str) -> str:
-    """The folder of a test, at most two deep: `tests/crawl` of `tests/crawl/page/test_read.py::test_it`."""
-    return "/".join(name.partition("::")[0].split("/")[:-1][:2]) or "."
+    """The folder of a test, two deep: `tests/crawl` of `tests/crawl/page/test_read.py::test_it`. A feature is a room."""
+    folders = name.partition("::")[0].split("/")[:-1]
+    return "/".join(folders[: 3 if folders[:2] == ["tests", "features"] else 2]) or "."
 
 
 def pytest_configure(config: pytest.Config) -> None:

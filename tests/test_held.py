@@ -27,7 +27,7 @@ HELD = {
         app.crawl.state.line:3 app.crawl.state.setup app.crawl.state.worker app.features.archive.bodies
         app.features.archive.keeper:3 app.features.archive.segment:2 app.features.archive.writer
         app.features.render.at_host app.features.render.cache app.features.render.requests
-        app.local.background:2 app.local.rendering app.metrics.fleet app.net.dns:2 app.net.pool:2 app.parse.language
+        app.local.background:2 app.local.rendering app.metrics.fleet app.net.dns:2 app.net.adapter:2 app.parse.language
         app.runtime.clock_tie app.runtime.delay_queue:3 app.runtime.group_commit:2 app.runtime.intake:3
         app.runtime.lru app.runtime.memory_gate app.runtime.seats app.sandbox.pool:2 app.web.checks
         app.web.once:2 app.web.pages.export_form app.web.pages.picture app.web.pulse app.web.users workers.bell

@@ -45,7 +45,6 @@ Parked = Visit | CommitGroup[Visit]
 _making = threading.RLock()
 _act: Callable[[Parked], None] | None = None
 _served: "Served | None" = None
-_is_told = False
 _writing: list[Callable[[], None]] = []  # that wait for threads which may still write to the archive
 
 
@@ -144,9 +143,14 @@ def _intake() -> Intake:
         lambda: max(parking.take_late_s(), SEATS_A_PAGE * seats.take_wait_s()),
         places=places(threads),
         threads=threads,
-        patience_s=WAITS * settings.offer_s,
+        patience_s=patience_s(settings.offer_s),
         stopping=made.stopping,
     )
+
+
+def patience_s(offer_s: float) -> float:
+    """How long an offer that stands for so long waits for its place here."""
+    return WAITS * offer_s
 
 
 def places(threads: int) -> Places:
@@ -203,17 +207,24 @@ def _check_schema() -> None:
         _log.warning("schema.unknown", error=str(error))
 
 
-@signals.worker_shutting_down.connect
-def _stop(**_: object) -> None:
-    """Make visits settle their batches and leave: a warm shutdown takes one request, not a whole visit.
+class StopOnce:
+    """Makes visits settle their batches and leave: a warm shutdown takes one request, not a whole visit.
 
-    A signal's handler sends it, and takes no lock: another signal may interrupt that, and would wait for the lock for
-    ever.
+    A signal's handler calls it, and it takes no lock: another signal may interrupt that, and would wait for the lock
+    for ever.
     """
-    global _is_told
-    if not _is_told:
-        _is_told = True
-        worker().stop()
+
+    def __init__(self, stop: Callable[[], None]) -> None:
+        self._stop, self._is_told = stop, False
+
+    def __call__(self, **_: object) -> None:
+        if not self._is_told:
+            self._is_told = True
+            self._stop()
+
+
+_stop = StopOnce(lambda: worker().stop())
+signals.worker_shutting_down.connect(_stop)  # Celery refers to it weakly: it is a name of this module
 
 
 @signals.worker_shutdown.connect

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import structlog
-from celery import signals
+from celery import Celery, signals
+from sqlalchemy import Engine
 
 from app import celery_redis
 from app.celery import MAINTENANCE, app
@@ -26,17 +27,17 @@ _log = structlog.get_logger()
 def _start(sender: Any, **_: object) -> None:
     """Drop stale messages at start. sender: the consumer, which knows its queues, and has not read from them yet."""
     try:
-        drop([queue.name for queue in sender.task_consumer.queues])
+        drop([queue.name for queue in sender.task_consumer.queues], engine=process.engine(), broker=app)
     except ServiceError as error:  # the worker will recognise stale ones itself, one by one
         _log.warning("doorbells.kept", error=str(error))
 
 
-def drop(queues: Sequence[str]) -> None:
+def drop(queues: Sequence[str], *, engine: Engine, broker: Celery) -> None:
     """Keep the live messages; of the janitors' queue, as many as dispatch keeps. Raises ServiceError."""
-    with db.transaction(process.engine()) as tx:
+    with db.transaction(engine) as tx:
         standing = fleet.offers(fleet.leased(tx))
     newest = {queue: standing.get(queue, 0) for queue in queues}
     if MAINTENANCE in newest:
         newest[MAINTENANCE] = 2 * most(current().offers_max)
-    with app.connection_for_write() as connection:
+    with broker.connection_for_write() as connection:
         celery_redis.keep(connection, newest)

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
@@ -18,11 +19,24 @@ from app.model import VisitEnding
 from app.runtime.group_commit import CommitGroup
 from app.store import db
 from workers import process, watchdog
-from workers.bell import ring
+from workers.bell import bell
 
 _log = structlog.get_logger()
 _asking = threading.Lock()
 AGAIN_S = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acts:
+    """Acts on a visit: it is begun, gone on with, settled with others, or alone."""
+
+    begin: Callable[[Worker, int, UUID], VisitReport] = visit_host
+    go_on: Callable[[Visit], VisitReport] = go_on
+    settle_together: Callable[[Sequence[Visit]], Sequence[tuple[Visit, Callable[[], VisitReport]]]] = settle_together
+    settle_alone: Callable[[Visit], VisitReport] = settle_alone
+
+
+ACTS = Acts()
 
 
 @app.task(name="tiptoe.visit")
@@ -30,19 +44,29 @@ def visit(host_id: int, token: str) -> str | None:
     """Run a visit until it ends or is parked. Returns how it ended, or "parked".
 
     A service out of reach ends it: the host is returned when Postgres is back, or the lease expires."""
+    return begin(host_id, token)
+
+
+def begin(host_id: int, token: str, acts: Acts = ACTS) -> str | None:
     worker = process.worker()
     if not process.intake().wait():
         _log.debug("visit.not_begun", host_id=host_id)
         return None
-    return _attend(worker, host_id, lambda: visit_host(worker, host_id, UUID(token)))
+    return _attend(worker, host_id, lambda: acts.begin(worker, host_id, UUID(token)))
 
 
-def resume(visit: Visit) -> None:
-    """Resume a parked visit. Never raises."""
-    _attend_parked(visit, lambda: go_on(visit))
+def resume(parked: process.Parked, acts: Acts = ACTS) -> None:
+    """Resume a parked visit, or settle gathered batches, when they are due. Never raises."""
+    if isinstance(parked, CommitGroup):
+        _settle(parked.close(), acts)
+    else:
+        _attend_parked(parked, lambda: acts.go_on(parked))
 
 
-def settle(visits: Sequence[Visit]) -> None:
+process.resume_with(resume)
+
+
+def _settle(visits: Sequence[Visit], acts: Acts) -> None:
     """Settle gathered batches, then continue each visit.
 
     Never raises: after a failure each batch is settled by itself.
@@ -50,27 +74,16 @@ def settle(visits: Sequence[Visit]) -> None:
     worker = visits[0].worker
     try:
         with watchdog.visiting(visits[0].host_id), worker.stays.seats.taken():
-            then = settle_together(visits)
+            then = acts.settle_together(visits)
     except ServiceError as error:
         _log.error("settle.failed", hosts=len(visits), error=str(error))
         wait_for_services(worker)
-        then = [(visit, partial(settle_alone, visit)) for visit in visits]
+        then = [(visit, partial(acts.settle_alone, visit)) for visit in visits]
     except Exception:  # noqa: BLE001  # one of them is at fault, most likely
         _log.exception("settle.crashed", hosts=[visit.lease.host for visit in visits])
-        then = [(visit, partial(settle_alone, visit)) for visit in visits]
+        then = [(visit, partial(acts.settle_alone, visit)) for visit in visits]
     for visit, act in then:
         _attend_parked(visit, act)
-
-
-def _go_on(parked: process.Parked) -> None:
-    """Resume a parked visit, or settle gathered batches, when they are due. Never raises."""
-    if isinstance(parked, CommitGroup):
-        settle(parked.close())
-    else:
-        resume(parked)
-
-
-process.resume_with(_go_on)
 
 
 def _attend_parked(visit: Visit, act: Callable[[], VisitReport]) -> None:
@@ -88,7 +101,7 @@ def _attend(worker: Worker, host_id: int, act: Callable[[], VisitReport]) -> str
             report = act()
         is_parked = report.ending is VisitEnding.PARKED
         if report.host is not None and report.ending is not VisitEnding.PARKED and not worker.stopping.is_set():
-            ring()
+            bell().ring()
     except ServiceError as error:
         _log.error("visit.failed", host_id=host_id, error=str(error))
         wait_for_services(worker)

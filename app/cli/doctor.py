@@ -89,7 +89,7 @@ def _broker(settings: "Settings") -> "tuple[dict[str, list[str]], list[Check]]":
             check_broker(url)
             from app import celery
 
-            otherwise = celery.queues_otherwise(url)
+            otherwise = celery.queues_otherwise(settings.model_copy(update={"broker_url": url}))
             served = celery.queues_served(url, PING_S)
             loads = celery.known_keys(url, PING_S, len(served)) if served else {}
         except TiptoeError as error:

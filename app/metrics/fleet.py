@@ -19,7 +19,6 @@ from app.model.reasons import HostWait
 from app.store.fleet import FleetWatch
 
 GOOD_S = 5.0
-WAITS_S = 4.0  # Prometheus waits for 10 s if nobody tells it otherwise
 LANES = range(4)
 HOST_STATES = {
     HostWait.DUE: "due",
@@ -36,10 +35,21 @@ BACKLOGS = ("handlers", "near_duplicates", "search")  # queues of features that 
 
 
 class FleetPage:
-    """The page of a web process. Threads share it.   offer_s: seconds that an offer stands"""
+    """The page of a web process. Threads share it.
 
-    def __init__(self, watch: FleetWatch, *, offer_s: float, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._watch, self._offer_s, self._monotonic = watch, offer_s, monotonic
+    offer_s  seconds that an offer stands
+    waits_s  for Postgres: Prometheus waits for 10 s if nobody tells it otherwise
+    """
+
+    def __init__(
+        self,
+        watch: FleetWatch,
+        *,
+        offer_s: float,
+        monotonic: Callable[[], float] = time.monotonic,
+        waits_s: float = 4.0,
+    ) -> None:
+        self._watch, self._offer_s, self._monotonic, self._waits_s = watch, offer_s, monotonic, waits_s
         self._lock = threading.Lock()
         self._reader: threading.Thread | None = None
         self._good_until = float("-inf")
@@ -51,14 +61,14 @@ class FleetPage:
         return exposition.page(self._registry)
 
     def values(self) -> Mapping[str, Value]:
-        """The figures, at most GOOD_S old; without Postgres' where it takes longer than WAITS_S."""
+        """The figures, at most GOOD_S old; without Postgres' where it takes longer than `waits_s`."""
         with self._lock:
             if self._reader is None and self._monotonic() >= self._good_until:
                 self._reader = threading.Thread(target=self._refresh, name="metrics.fleet", daemon=True)
                 self._reader.start()
             reader = self._reader
         if reader is not None:
-            reader.join(WAITS_S)
+            reader.join(self._waits_s)
         with self._lock:
             is_late = reader is not None and self._reader is reader
             return _without_postgres() if is_late else self._values

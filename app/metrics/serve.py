@@ -20,11 +20,58 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import structlog
 
-from app.errors import TiptoeError
-from app.metrics import process
+from app.errors import ArchiveStopped, TiptoeError
 from app.metrics.counts import Counts
+from app.metrics.exposition import Value
+from app.metrics.machine import memory
 from app.runtime.slow_clients import SlowClients, has_unread
 from app.store import fleet
+
+# The figures of a worker or of beat.
+
+
+InHand = Callable[[], tuple[int, int]]  # visits in hand, and as many as there may be
+
+
+def values(counts: Counts, check_archive: Callable[[], None] | None, in_hand: InHand) -> Mapping[str, Value]:
+    """The figures now.   check_archive: raises ArchiveStopped while it cannot be written; None: there is none"""
+    room = memory()
+    with counts.lock:
+        found: dict[str, Value] = {
+            "tiptoe_fetches_total": dict(counts.fetches),
+            "tiptoe_fetch_failures_total": dict(counts.failures),
+            "tiptoe_pages_total": counts.pages,
+            "tiptoe_received_bytes_total": counts.received_bytes,
+            "tiptoe_fetch_seconds": counts.fetch_s.copy(),
+            "tiptoe_first_byte_seconds": counts.first_byte_s.copy(),
+            "tiptoe_politeness_violations_total": dict(counts.violations),
+            "tiptoe_fenced_fetches_total": counts.fenced,
+            "tiptoe_mixed_names_total": counts.mixed_names,
+            "tiptoe_visits_ended_total": dict(counts.visits),
+            "tiptoe_renders_total": dict(counts.renders),
+            "tiptoe_render_seconds": counts.render_s.copy(),
+            "tiptoe_render_requests_total": dict(counts.render_requests),
+            "tiptoe_render_refused_total": dict(counts.render_refused),
+            "tiptoe_settle_seconds": counts.settle_s.copy(),
+            "tiptoe_dispatch_seconds": counts.dispatch_s.copy(),
+            "tiptoe_hosts_dispatched_total": counts.dispatched,
+            "tiptoe_dispatch_last_success_timestamp_seconds": counts.dispatched_at or 0.0,
+        }
+    found["tiptoe_visits_in_hand"], found["tiptoe_visits_in_hand_most"] = in_hand()
+    if check_archive is not None:
+        found["tiptoe_archive_stopped"] = float(_is_stopped(check_archive))
+    if room is not None:
+        found |= {"tiptoe_memory_limit_bytes": room.limit, "tiptoe_memory_available_bytes": room.available}
+    return found
+
+
+def _is_stopped(check: Callable[[], None]) -> bool:
+    try:
+        check()
+    except ArchiveStopped:
+        return True
+    return False
+
 
 _log = structlog.get_logger()
 Page = tuple[str, bytes]  # content type, body
@@ -40,7 +87,7 @@ class Served(NamedTuple):
 
 
 def serve(
-    listen: str, *, role: str, counts: Counts, check_archive: Callable[[], None] | None, in_hand: process.InHand
+    listen: str, *, role: str, counts: Counts, check_archive: Callable[[], None] | None, in_hand: InHand
 ) -> Served | None:
     """Serve a worker's or beat's figures from now on. None: the address is not ours, which stops nothing.
 
@@ -48,7 +95,7 @@ def serve(
     """
     from app.metrics.exposition import CONTENT_TYPE, page, registry
 
-    made = registry(lambda: process.values(counts, check_archive, in_hand))
+    made = registry(lambda: values(counts, check_archive, in_hand))
     found = serve_pages(listen, {"/metrics": lambda: (CONTENT_TYPE, page(made))}, role=role)
     if found is None:
         return None

@@ -12,7 +12,6 @@ from app.runtime.delay_queue import DelayQueue
 
 T = TypeVar("T")
 GATHER_S = 0.4
-SOONEST_S = GATHER_S + 0.2  # a visit whose host is ready sooner is not gathered: settling takes a moment, too
 MOST = 50
 SETTLE_LINKS = 10_000  # 1 KiB each, and one statement
 
@@ -47,10 +46,13 @@ class CommitGroup(Generic[T]):
 
 
 class GroupCommit(Generic[T]):
-    """Puts visits together in gatherings, which the parking resumes GATHER_S after their first visit."""
+    """Puts visits together in gatherings, which the parking resumes GATHER_S after their first visit.
 
-    def __init__(self, parking: DelayQueue[T | CommitGroup[T]]) -> None:
-        self._parking = parking
+    soonest_s  a visit whose host is ready sooner is not gathered: settling takes a moment, too
+    """
+
+    def __init__(self, parking: DelayQueue[T | CommitGroup[T]], *, soonest_s: float = GATHER_S + 0.2) -> None:
+        self._parking, self.soonest_s = parking, soonest_s
         self._last: CommitGroup[T] | None = None
         self._lock = threading.Lock()
 

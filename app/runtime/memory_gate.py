@@ -16,7 +16,6 @@ SMALL_BYTES = 32 * 1024
 # Of a tree, for each "<"; of everything else, for each byte. The worst of 68 kinds of documents (docs/reliability.md).
 BYTES_PER_TAG = 330
 BYTES_PER_BYTE = 44
-LOOK_S = 1.0
 _trim: Callable[[int], int] | None = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
 
 
@@ -33,10 +32,21 @@ def weight_of(body: bytes) -> int:
 class MemoryGate:
     """The room for documents, one per process.
 
-    A parse running longer than hung_s counts as hung, and frees its room.
+    hung_s      a parse running longer counts as hung, and frees its room
+    look_s      who waits is asked so often whether it may
+    patience_s  the longest wait: with a request before it and a settle after it, a visit is not yet taken for hung
     """
 
-    def __init__(self, *, most_bytes: int = 128 * MIB, trim_bytes: int = 64 * MIB, hung_s: float = 10.0) -> None:
+    def __init__(
+        self,
+        *,
+        most_bytes: int = 128 * MIB,
+        trim_bytes: int = 64 * MIB,
+        hung_s: float = 10.0,
+        look_s: float = 1.0,
+        patience_s: float = 30.0,
+    ) -> None:
+        self.look_s, self.patience_s = look_s, patience_s
         self._most_bytes = most_bytes
         self._trim_bytes = trim_bytes
         self._hung_s = hung_s
@@ -60,7 +70,7 @@ class MemoryGate:
     ) -> AbstractContextManager[None]:
         """Context around the reading of a document. It waits for room, as long as it may.
 
-        may_wait  asked when the wait begins, and each LOOK_S. False: it is read without room. What it raises is raised
+        may_wait  asked when the wait begins, and each look_s. False: it is read without room. What it raises is raised
         waits     makes a context around that wait, where there is one
         """
         return nullcontext() if len(body) < SMALL_BYTES else self._reading(body, may_wait, waits)
@@ -90,7 +100,7 @@ class MemoryGate:
         while may_wait():  # it may ask Postgres: the room is not held up meanwhile
             with self._changed:
                 if not self._has_room(weight):
-                    self._changed.wait(LOOK_S)
+                    self._changed.wait(self.look_s)
             if self._has_entered(me, weight):
                 return
         with self._changed:

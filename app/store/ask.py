@@ -12,7 +12,7 @@ from psycopg.pq import TransactionStatus
 from sqlalchemy import Engine
 
 from app.errors import InputError, ServiceError
-from app.store import db, views
+from app.store import db, server, views
 
 
 @contextmanager
@@ -59,10 +59,10 @@ def _refused(engine: Engine) -> Iterator[None]:
         raise ServiceError(f"Postgres at {db.place(engine)}", str(error).strip().partition("\n")[0][:300]) from error
     except psycopg.Error as error:
         what = (error.diag.message_primary or str(error)).strip()[:300]
-        raise InputError(what, _remedy(error)) from error
+        raise InputError(what, _remedy(engine, error)) from error
 
 
-def _remedy(error: psycopg.Error) -> str:
+def _remedy(engine: Engine, error: psycopg.Error) -> str:
     if isinstance(error, psycopg.DataError) and error.sqlstate is None:
         return "returns a value that Python cannot represent; cast it, e.g. with ::text"
     if error.sqlstate is None:
@@ -72,11 +72,5 @@ def _remedy(error: psycopg.Error) -> str:
     if error.diag.message_hint:
         return error.diag.message_hint.strip().replace("\n", " ")
     if isinstance(error, psycopg.errors.UndefinedTable):
-        return f"there are: {', '.join(sorted(_tables()) + views.names())}"
+        return f"there are: {', '.join(server.tables(engine) + views.names())}"
     return "correct the query"
-
-
-def _tables() -> list[str]:
-    from app.store.tables import metadata
-
-    return list(metadata.tables)

@@ -1,8 +1,8 @@
-"""Asks Postgres for its time, and for the sole right to a kind of maintenance."""
+"""Asks Postgres for its time, its tables, and for the sole right to a kind of maintenance."""
 
 from datetime import datetime
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 
 from app.store import db
 
@@ -18,3 +18,9 @@ def now(tx: Connection) -> datetime:
 def be_alone(tx: Connection, what: str) -> bool:
     """Whether nobody else does this maintenance; nobody will until the end of the transaction."""
     return bool(tx.execute(_sql["be_alone"], {"what": what}).scalar_one())
+
+
+def tables(engine: Engine) -> list[str]:
+    """Names of the tables in the schema, in order."""
+    with db.transaction(engine) as tx:
+        return [str(name) for name in tx.execute(_sql["tables"]).scalars()]

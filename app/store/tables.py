@@ -1,4 +1,6 @@
-"""The declared tables, for Alembic and for the test that `upgrade head` equals them. Queries live in the .sql files.
+"""The core's declared tables, for Alembic and for the test that `upgrade head` equals them. Queries live in .sql files.
+
+A feature declares its own in its `schema.py`; `app.plugins.schema` has all of them.
 
 Every hot key leads with `host_id`, so that Postgres can later be split by it. `urls`, `fetches`, `visits` and `pages`
 carry no foreign keys: hosts and crawls are never deleted, and a key check per row would cost more than the row.
@@ -21,7 +23,6 @@ from sqlalchemy import (
     Date,
     Double,
     ForeignKey,
-    ForeignKeyConstraint,
     Identity,
     Index,
     Integer,
@@ -35,7 +36,7 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, INET, JSON, JSONB, TIMESTAMP, TSVECTOR, UUID
+from sqlalchemy.dialects.postgresql import ARRAY, INET, JSONB, TIMESTAMP, UUID
 from sqlalchemy.types import TypeEngine
 
 from app.model.crawl import OPTIONS, Kind
@@ -53,7 +54,8 @@ Time = TIMESTAMP(timezone=True)
 NOW = text("clock_timestamp()")
 
 
-def _identity() -> Column[int]:
+def identity() -> Column[int]:
+    """The column of a row's number."""
     return Column("id", BigInteger, Identity(always=True), primary_key=True)
 
 
@@ -105,7 +107,7 @@ def _usual(value: object) -> TextClause | None:
 crawls = Table(
     "crawls",
     metadata,
-    _identity(),
+    identity(),
     Column("name", Text, nullable=False),
     Column("state", Text, nullable=False, server_default=text("'active'")),
     Column(
@@ -193,7 +195,7 @@ crawls = Table(
 hosts = Table(
     "hosts",
     metadata,
-    _identity(),
+    identity(),
     Column("name", Text, nullable=False, comment="hostname, lower case, IDNA; all its origins share its pace"),
     Column("domain", Text, comment="registrable domain"),
     Column("queue", Text, nullable=False, comment="the Celery queue its visits go to"),
@@ -531,83 +533,6 @@ fetches = Table(
     comment="The fetch log: every request that was settled, robots.txt included.",
 )
 
-links = Table(
-    "links",
-    metadata,
-    Column("id", BigInteger, Identity(always=True), nullable=False),
-    Column("host_id", BigInteger, nullable=False),
-    Column("crawl_id", BigInteger, nullable=False),
-    Column("key", LargeBinary, nullable=False, comment="of the page that has them"),
-    Column("found_at", Time, nullable=False, server_default=NOW, comment="when the page was read"),
-    Column("url", Text, nullable=False, comment="of the page"),
-    Column("links", JSON, nullable=False, comment="in document order: to (as it would be sent), anchor, rel"),
-    PrimaryKeyConstraint("found_at", "id"),
-    Index("links_page", "host_id", "crawl_id", "found_at"),
-    postgresql_partition_by="RANGE (found_at)",
-    comment="Links of crawls that keep them, a row for each reading of a page. v_links has a row for each link.",
-)
-
-licences = Table(
-    "licences",
-    metadata,
-    Column("url", Text, primary_key=True, comment="as a page, its answer or a robots.txt names it"),
-    Column("contents", JSONB, comment="what it states, as it was read; NULL: that is not known"),
-    Column("problem", Text, comment="why not, of the last attempt"),
-    Column("status", SmallInteger, comment="of the last attempt"),
-    Column("asked_at", Time, nullable=False, comment="last attempt"),
-    Column("read_at", Time, comment="of the last good one"),
-    comment="RSL licence files: one copy for the fleet.",
-)
-
-statements = Table(
-    "statements",
-    metadata,
-    Column("sha256", LargeBinary, primary_key=True),
-    Column("said", JSONB, nullable=False, comment="statements of owners: source, name, value, reserved"),
-    Column("archive", Text, nullable=False, comment="verdict: allowed, refused, unknown; and so for the next three"),
-    Column("search", Text, nullable=False),
-    Column("ai_input", Text, nullable=False),
-    Column("ai_train", Text, nullable=False),
-    Column("decided", JSONB, nullable=False, comment="by purpose: the statement that decided"),
-    Column("unread", ARRAY(Text), nullable=False, server_default=text("'{}'"), comment="licences that were not read"),
-    CheckConstraint(
-        "archive IN ('allowed', 'refused', 'unknown') AND search IN ('allowed', 'refused', 'unknown')"
-        " AND ai_input IN ('allowed', 'refused', 'unknown') AND ai_train IN ('allowed', 'refused', 'unknown')",
-        name="verdicts_known",
-    ),
-    Index("statements_unread", "unread", postgresql_using="gin", postgresql_where=text("unread <> '{}'")),
-    comment="Sets of statements, each once, and the verdicts by purpose.",
-)
-
-rights = Table(
-    "rights",
-    metadata,
-    Column("host_id", BigInteger, nullable=False),
-    Column("crawl_id", BigInteger, nullable=False),
-    Column("key", LargeBinary, nullable=False, comment="SHA-256 of the canonical URL"),
-    Column("since", Time, nullable=False, server_default=NOW, comment="of the first answer that came with it"),
-    Column("url", Text, nullable=False),
-    Column("said", LargeBinary, nullable=False, comment="its set of `statements`"),
-    PrimaryKeyConstraint("host_id", "crawl_id", "key", "since"),
-    Index("rights_said", "said"),
-    comment="What the owner of a page states, a row for each change; a page that never had a statement has none.",
-)
-
-withdrawals = Table(
-    "withdrawals",
-    metadata,
-    Column("host_id", BigInteger, nullable=False),
-    Column("crawl_id", BigInteger, nullable=False),
-    Column("key", LargeBinary, nullable=False, comment="SHA-256 of the canonical URL"),
-    Column("url", Text, nullable=False),
-    Column("words", Text, nullable=False, comment="the statement by which it is withdrawn"),
-    Column("withdrawn_at", Time, nullable=False, server_default=NOW),
-    Column("confirmed_at", Time, comment="when another answer said so, too; NULL: none has yet"),
-    PrimaryKeyConstraint("host_id", "crawl_id", "key"),
-    Index("withdrawals_crawl", "crawl_id", "withdrawn_at"),
-    comment="Pages that their owners keep out: nothing of them is shown. A page that returns has none.",
-)
-
 pages = Table(
     "pages",
     metadata,
@@ -666,201 +591,6 @@ pages = Table(
     Index("pages_reader", "reader", "crawl_id"),
     Index("pages_needs_script", "crawl_id", "host_id", postgresql_where=text("needs_script IS NOT NULL")),
     comment="What the documents say: title, language, main text. Not written when keep_text is off.",
-)
-
-segments = Table(
-    "segments",
-    metadata,
-    _identity(),
-    Column("crawl_id", BigInteger, nullable=False),
-    Column("node", Text, nullable=False, comment="machine that wrote it"),
-    Column("worker", Text, nullable=False),
-    Column("name", Text, nullable=False, comment="of the file; `.open` is added while it is open"),
-    Column(
-        "state",
-        Text,
-        nullable=False,
-        server_default=text("'open'"),
-        comment="open; closed: final, on its node's disk; uploaded: in the object store; gone: deleted",
-    ),
-    Column("place", Text, comment="URL of an uploaded one"),
-    Column("bytes", BigInteger, comment="NULL while it is open"),
-    Column("records", BigInteger, comment="NULL while it is open"),
-    Column("opened_at", Time, nullable=False, server_default=NOW),
-    Column("closed_at", Time),
-    Column("uploaded_at", Time),
-    Column("gone_at", Time),
-    UniqueConstraint("name"),
-    CheckConstraint("state IN ('open', 'closed', 'uploaded', 'gone')", name="state_known"),
-    CheckConstraint("state IN ('open', 'gone') OR closed_at IS NOT NULL", name="closed_has_time"),
-    CheckConstraint("state <> 'uploaded' OR place IS NOT NULL", name="uploaded_has_place"),
-    Index("segments_crawl", "crawl_id", "id"),
-    comment="Files of the archive (WARC), each of one crawl and one worker process.",
-)
-
-archive_nodes = Table(
-    "archive_nodes",
-    metadata,
-    Column("node", Text, primary_key=True),
-    Column("place", Text, nullable=False, comment="folder or object store of its archive"),
-    Column("free_bytes", BigInteger, nullable=False, comment="of the disk that its segments are written to"),
-    Column("waiting_bytes", BigInteger, nullable=False, comment="closed segments that wait for the object store"),
-    Column("stopped_because", Text, comment="nothing is fetched there until this ends; NULL: all is well"),
-    Column("stopped_at", Time),
-    Column("trouble", Text, comment="what fails and is tried again, while it goes on fetching"),
-    Column("seen_at", Time, nullable=False, server_default=NOW),
-    CheckConstraint("(stopped_because IS NULL) = (stopped_at IS NULL)", name="stopped_has_time"),
-    comment="Machines that write the archive, and whether they can.",
-)
-
-captures = Table(
-    "captures",
-    metadata,
-    Column("id", BigInteger, Identity(always=True), nullable=False),
-    Column("host_id", BigInteger, nullable=False),
-    Column("crawl_id", BigInteger, nullable=False),
-    Column("key", LargeBinary, nullable=False, comment="SHA-256 of the canonical URL"),
-    Column("url", Text, nullable=False, comment="as sent"),
-    Column("fetched_at", Time, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("status", SmallInteger, nullable=False),
-    Column("content_type", Text),
-    Column("charset", Text),
-    Column("body_sha256", LargeBinary, comment="of the decoded body"),
-    Column("text_sha256", LargeBinary, comment="of the main text"),
-    Column(
-        "payload_sha256",
-        LargeBinary,
-        comment="of the body as received, where it has a content-coding; NULL: as body_sha256, or as what it refers to",
-    ),
-    Column("body_bytes", BigInteger, nullable=False, comment="of the decoded body"),
-    Column("truncated", Boolean, nullable=False),
-    Column("segment_id", BigInteger, nullable=False),
-    Column("at_offset", BigInteger, nullable=False, comment="where in the segment its record begins"),
-    Column("length", BigInteger, nullable=False, comment="bytes of the record there, a gzip member"),
-    Column("refers_to", BigInteger, comment="capture whose body this revisit repeats; NULL: its record has its own"),
-    Column("record_id", UUID(as_uuid=True), comment="WARC-Record-ID; NULL: captured before it was noted"),
-    Column(
-        "rendered_from",
-        BigInteger,
-        comment="of a rendered document: the capture of the answer that a browser opened",
-    ),
-    Column(
-        "to_render",
-        Boolean,
-        nullable=False,
-        server_default=text("false"),
-        comment="a browser is to open it: the rendered document from before stands until then",
-    ),
-    PrimaryKeyConstraint("host_id", "crawl_id", "key", "id"),
-    CheckConstraint("kind IN ('page', 'rendered', 'robots', 'sitemap', 'redirect', 'error')", name="kind_known"),
-    CheckConstraint("(kind = 'rendered') = (rendered_from IS NOT NULL)", name="rendered_has_source"),
-    Index("captures_crawl", "crawl_id", "id", unique=True),
-    Index("captures_segment", "segment_id"),
-    Index("captures_refers_to", "crawl_id", "refers_to", postgresql_where=text("refers_to IS NOT NULL")),
-    Index("captures_rendered_from", "crawl_id", "rendered_from", postgresql_where=text("rendered_from IS NOT NULL")),
-    comment="Answers that are in the archive, and where.",
-)
-
-page_search = Table(
-    "page_search",
-    metadata,
-    Column("host_id", BigInteger, nullable=False),
-    Column("crawl_id", BigInteger, nullable=False),
-    Column("key", LargeBinary, nullable=False),
-    Column("config", Text, nullable=False, comment="text search configuration that stemmed it: simple, english, …"),
-    Column("changed_at", Time, nullable=False, comment="of the page: the newest matches are ranked"),
-    Column("digest", BigInteger, nullable=False, comment="of the text that was indexed: equal ones are left alone"),
-    Column("words", TSVECTOR, nullable=False, comment="title (A), description (B), main text (D)"),
-    PrimaryKeyConstraint("host_id", "crawl_id", "key"),
-    ForeignKeyConstraint(
-        ["host_id", "crawl_id", "key"],
-        ["pages.host_id", "pages.crawl_id", "pages.key"],
-        ondelete="CASCADE",
-    ),
-    Index("page_search_words", "words", postgresql_using="gin"),
-    Index("page_search_newest", "crawl_id", "changed_at"),
-    comment="Words of pages, for tiptoe search: of crawls that ask for it. Written by beat, after the page.",
-)
-
-search_queue = Table(
-    "search_queue",
-    metadata,
-    _identity(),
-    Column("host_id", BigInteger, nullable=False),
-    Column("crawl_id", BigInteger, nullable=False),
-    Column("key", LargeBinary, nullable=False),
-    comment="Pages to be indexed for tiptoe search, the oldest first; a page may be there twice.",
-)
-
-duplicates = Table(
-    "duplicates",
-    metadata,
-    Column("host_id", BigInteger, nullable=False),
-    Column("crawl_id", BigInteger, nullable=False),
-    Column("key", LargeBinary, nullable=False),
-    Column("url", Text, nullable=False),
-    Column(
-        "kind",
-        Text,
-        nullable=False,
-        comment="body: the same bytes; text: the same main text; near: nearly the same; review: alike",
-    ),
-    Column("of_url", Text, nullable=False),
-    Column("found_at", Time, nullable=False, server_default=NOW),
-    Column("of_host_id", BigInteger, comment="host of of_url; NULL: noted by a release that did not keep it"),
-    Column("of_key", LargeBinary, comment="key of of_url"),
-    Column("bits", SmallInteger, comment="near and review: in how many bits of 64 their fingerprints differ"),
-    PrimaryKeyConstraint("host_id", "crawl_id", "key"),
-    CheckConstraint("kind IN ('body', 'text', 'near', 'review')", name="kind_known"),
-    Index("duplicates_of", "of_host_id", "crawl_id", "of_key"),
-    Index("duplicates_found", "crawl_id", "found_at"),
-    comment="Pages that say what another page of the crawl says.",
-)
-
-near_queue = Table(
-    "near_queue",
-    metadata,
-    Column("id", BigInteger, Identity(always=True), nullable=False),
-    Column("host_id", BigInteger, nullable=False),
-    Column("crawl_id", BigInteger, nullable=False),
-    Column("key", LargeBinary, nullable=False),
-    PrimaryKeyConstraint("crawl_id", "id"),
-    comment="Pages whose text is new, to be compared with others, the oldest first; a page may be there twice.",
-)
-
-fingerprints = Table(
-    "fingerprints",
-    metadata,
-    Column("host_id", BigInteger, nullable=False),
-    Column("crawl_id", BigInteger, nullable=False),
-    Column("key", LargeBinary, nullable=False),
-    Column("id", BigInteger, Identity(always=True), nullable=False, comment="the oldest is an original"),
-    Column("simhash", BigInteger, nullable=False, comment="64 bits"),
-    PrimaryKeyConstraint("host_id", "crawl_id", "key"),
-    Index("fingerprints_id", "crawl_id", "id", unique=True),
-    Index("fingerprints_host", "host_id", "crawl_id", postgresql_include=["id", "simhash"]),
-    comment="Fingerprints of main texts. Written by beat, after the page.",
-)
-
-fingerprint_keys = Table(
-    "fingerprint_keys",
-    metadata,
-    Column("key", BigInteger, nullable=False, comment="crawl, which two of seven blocks, and their bits"),
-    Column("fingerprint_id", BigInteger, nullable=False),
-    Column("simhash", BigInteger, nullable=False),
-    Index("fingerprint_keys_key", "key", postgresql_include=["fingerprint_id", "simhash"]),
-    comment="21 keys of each fingerprint: two that differ in 5 bits at most have one in common.",
-)
-
-fingerprints_keyed = Table(
-    "fingerprints_keyed",
-    metadata,
-    Column("crawl_id", BigInteger, primary_key=True, autoincrement=False),
-    Column("up_to", BigInteger, nullable=False, comment="the last fingerprint that has keys, if others look for it"),
-    Column("compared_by", BigInteger, nullable=False, comment="the last transaction that compared its pages"),
-    comment="By crawl, up to which fingerprint keys are written: younger ones are in the memory of the process that "
-    "compares.",
 )
 
 crawl_metrics = Table(
@@ -934,44 +664,6 @@ crawl_counts = Table(
     comment="Sums of crawl_hosts, by crawl, in parts; each writer of crawl_hosts keeps them in the same transaction.",
 )
 
-url_patterns = Table(
-    "url_patterns",
-    metadata,
-    Column("host_id", BigInteger, nullable=False),
-    Column("crawl_id", BigInteger, nullable=False),
-    Column("pattern", Text, nullable=False, comment="shape of URLs: app.policy.focus.shape"),
-    Column("urls", Integer, nullable=False, comment="about how many were found"),
-    Column("fetched", Integer, nullable=False, comment="pages of it"),
-    Column("new", Integer, nullable=False, comment="of these: with text that was new on the host"),
-    Column("refused", Integer, nullable=False, comment="URLs of it that were not fetched as a trap"),
-    Column("lately", REAL, nullable=False, comment="its latest pages, weighted"),
-    Column("new_lately", REAL, nullable=False, comment="of these: that brought new text, or named a page that did"),
-    Column(
-        "rendered",
-        SmallInteger,
-        nullable=False,
-        server_default=text("0"),
-        comment="renderings in a row that gained much",
-    ),
-    Column(
-        "gain", Integer, nullable=False, server_default=text("0"), comment="the least of these: characters, and links"
-    ),
-    Column(
-        "told", Integer, nullable=False, server_default=text("0"), comment="pages with a line of their own, or a number"
-    ),
-    Column(
-        "spared",
-        Integer,
-        nullable=False,
-        server_default=text("0"),
-        comment="refused URLs that the budget let pass last",
-    ),
-    Column("grown", Integer, nullable=False, server_default=text("0"), comment="refused by then"),
-    Column("changed_at", Time, nullable=False, server_default=NOW),
-    PrimaryKeyConstraint("host_id", "crawl_id", "pattern"),
-    comment="What URLs of one shape have brought; written only under the host's lease.",
-)
-
 domains = Table(
     "domains",
     metadata,
@@ -1030,7 +722,7 @@ sitemaps = Table(
 robots_copies = Table(
     "robots_copies",
     metadata,
-    _identity(),
+    identity(),
     Column("host_id", BigInteger, nullable=False),
     Column("scheme", Text, nullable=False),
     Column("port", Integer, nullable=False),
@@ -1054,7 +746,7 @@ robots_bodies = Table(
 host_events = Table(
     "host_events",
     metadata,
-    _identity(),
+    identity(),
     Column("host_id", BigInteger, nullable=False),
     Column("at", Time, nullable=False, server_default=NOW),
     Column("event", Text, nullable=False, comment="paused, resumed, released, slowed, quiet, pinned, forgotten"),
@@ -1083,124 +775,10 @@ clocks = Table(
     comment="The database's clock beside those of the machines that dispatch: a step shows as a difference.",
 )
 
-extractions = Table(
-    "extractions",
-    metadata,
-    Column("host_id", BigInteger, nullable=False),
-    Column("crawl_id", BigInteger, nullable=False),
-    Column("key", LargeBinary, nullable=False, comment="SHA-256 of the canonical URL"),
-    Column("handler", Text, nullable=False),
-    Column("url", Text, nullable=False, comment="as sent"),
-    Column("capture_id", BigInteger, nullable=False, comment="the capture that is, or was, handled"),
-    Column("body_sha256", LargeBinary, comment="of its body: the same body is not handled again"),
-    Column("version", Integer, nullable=False, comment="of the handler that is wanted, or that handled it"),
-    Column("state", Text, nullable=False, server_default=text("'due'")),
-    Column("due_at", Time, nullable=False, server_default=NOW, comment="not handled before"),
-    Column("taken_until", Time, comment="a worker has it until then; after that it is lost, and due again"),
-    Column("node", Text, comment="machine on whose disk its capture was last found to be"),
-    Column("admits", Boolean, nullable=False, server_default=text("true"), comment="the links it yields are admitted"),
-    Column("takes", SmallInteger, nullable=False, server_default=text("0"), comment="times in a row that it was taken"),
-    Column("attempts", SmallInteger, nullable=False, server_default=text("0"), comment="failures in a row"),
-    Column("cause", Text, comment="of the last failure, in a line"),
-    Column("traceback", Text),
-    Column("items", Integer, nullable=False, server_default=text("0")),
-    Column("links", Integer, nullable=False, server_default=text("0"), comment="that it yielded, admitted or not"),
-    Column("would_follow", JSONB, comment="the links of a run that admits none"),
-    Column("took_ms", REAL, comment="milliseconds of the handler, by the clock"),
-    Column("ended_at", Time),
-    PrimaryKeyConstraint("host_id", "crawl_id", "key", "handler"),
-    CheckConstraint("state IN ('due', 'done', 'failed')", name="state_known"),
-    CheckConstraint("state = 'due' OR ended_at IS NOT NULL", name="ended_has_time"),
-    CheckConstraint("state <> 'failed' OR cause IS NOT NULL", name="failed_has_cause"),
-    Index("extractions_due", "handler", "due_at", postgresql_where=text("state = 'due'")),
-    Index("extractions_near", "node", postgresql_where=text("state = 'due' AND node IS NOT NULL")),
-    Index("extractions_crawl", "crawl_id", "handler", postgresql_where=text("state = 'due'")),
-    comment="Pages that a handler is to handle, has handled, or failed on: one row per (page, handler).",
-)
-
-renders = Table(
-    "renders",
-    metadata,
-    Column("host_id", BigInteger, nullable=False),
-    Column("crawl_id", BigInteger, nullable=False),
-    Column("key", LargeBinary, nullable=False, comment="SHA-256 of the canonical URL"),
-    Column("url", Text, nullable=False, comment="as sent"),
-    Column("pattern", Text, nullable=False, comment="shape of the URL, by which it is learned what rendering brings"),
-    Column("state", Text, nullable=False),
-    Column("due_at", Time, nullable=False, server_default=NOW, comment="not rendered before"),
-    Column(
-        "takes",
-        SmallInteger,
-        nullable=False,
-        server_default=text("0"),
-        comment="times in a row that it was taken, and not ended",
-    ),
-    Column("attempts", SmallInteger, nullable=False, server_default=text("0"), comment="failures in a row"),
-    Column("cause", Text, comment="of the last failure, in a line"),
-    Column("evidence", JSONB, comment="that it is empty without JavaScript; NULL: its crawl renders all"),
-    Column("status", SmallInteger, nullable=False, comment="of the plain answer, as the next three"),
-    Column("headers", JSONB, nullable=False),
-    Column("body", LargeBinary, comment="deflated; NULL once it is rendered"),
-    Column("body_sha256", LargeBinary, nullable=False, comment="the same body is not rendered again within its time"),
-    Column("ending", Text, comment="why the rendering ended: app.model.render.RenderEnding"),
-    Column("brought", BigInteger, comment="characters of text, and links, more than without a browser"),
-    Column("wall_ms", REAL),
-    Column("cpu_ms", REAL, comment="of the browser"),
-    Column("asked", Integer, comment="requests of the page that were judged"),
-    Column("refused", JSONB, comment="requests by the reason why they were not sent"),
-    Column("text_sha256", LargeBinary, comment="of the last rendering: change is judged on it"),
-    Column("ended_at", Time),
-    PrimaryKeyConstraint("host_id", "crawl_id", "key"),
-    CheckConstraint("state IN ('due', 'done', 'failed', 'vain')", name="state_known"),
-    CheckConstraint("(state = 'due') = (body IS NOT NULL)", name="due_has_body"),
-    CheckConstraint("state = 'due' OR ended_at IS NOT NULL", name="ended_has_time"),
-    CheckConstraint("state <> 'failed' OR cause IS NOT NULL", name="failed_has_cause"),
-    Index("renders_due", "host_id", "crawl_id", "due_at", postgresql_where=text("state = 'due'")),
-    Index("renders_crawl", "crawl_id", postgresql_where=text("state = 'due'")),
-    Index("renders_pattern", "host_id", "crawl_id", "pattern", "ended_at", postgresql_where=text("state = 'done'")),
-    comment="Pages that a browser is to open, or has opened: one row per page. Changed under their host's lease.",
-)
-
-render_workers = Table(
-    "render_workers",
-    metadata,
-    Column("name", Text, primary_key=True),
-    Column("seen_at", Time, nullable=False, server_default=NOW),
-    Column("browser", Text, comment="its version; NULL: it has none"),
-    Column("problem", Text, comment="why it can render nothing, and the remedy"),
-    comment="Workers of queue render, and whether they have a browser.",
-)
-
-items = Table(
-    "items",
-    metadata,
-    Column("host_id", BigInteger, nullable=False),
-    Column("crawl_id", BigInteger, nullable=False),
-    Column("key", LargeBinary, nullable=False, comment="SHA-256 of the canonical URL"),
-    Column("handler", Text, nullable=False),
-    Column("n", Integer, nullable=False, comment="its place among the items of the page, from 0"),
-    Column("url", Text, nullable=False),
-    Column("capture_id", BigInteger, nullable=False, comment="the capture it was extracted from"),
-    Column("version", Integer, nullable=False, comment="of the handler"),
-    Column(
-        "stale",
-        Boolean,
-        nullable=False,
-        server_default=text("false"),
-        comment="the handler has another version since, or failed on a later capture",
-    ),
-    Column("item", JSONB, nullable=False),
-    Column("extracted_at", Time, nullable=False, server_default=NOW),
-    PrimaryKeyConstraint("host_id", "crawl_id", "key", "handler", "n"),
-    Index("items_handler", "handler", "crawl_id"),
-    Index("items_fresh", "handler", "version", postgresql_where=text("NOT stale")),
-    comment="Items that handlers extracted. Those of a page and handler are replaced together.",
-)
-
 operator_log = Table(
     "operator_log",
     metadata,
-    _identity(),
+    identity(),
     Column("at", Time, nullable=False, server_default=NOW),
     Column("who", Text, nullable=False, comment="user, or local: somebody on the web's own machine"),
     Column("face", Text, nullable=False, comment="where the order was given: web"),
@@ -1212,88 +790,4 @@ operator_log = Table(
     Column("outcome", Text, comment="what it came to, for a person"),
     Index("operator_log_subject_idx", "subject", "id"),
     comment="Orders that people gave: who, when, what, and what became of it.",
-)
-
-plugins = Table(
-    "plugins",
-    metadata,
-    Column("name", Text, primary_key=True),
-    Column("failures", Integer, nullable=False, server_default=text("0"), comment="settles in a row, lately"),
-    Column("off_at", Time, comment="NULL: it is on"),
-    Column("why", Text, comment="of the last failure"),
-    comment="Plugins that have tables of their own here, and whether their rows are written.",
-)
-
-changes = Table(
-    "changes",
-    metadata,
-    Column(
-        "xid",
-        BigInteger,
-        nullable=False,
-        server_default=text("CAST(CAST(pg_current_xact_id() AS text) AS bigint)"),
-        comment="the transaction that wrote it, never a subtransaction",
-    ),
-    Column("id", BigInteger, Identity(always=True), nullable=False),
-    Column("crawl_id", BigInteger, nullable=False),
-    Column("host_id", BigInteger, nullable=False),
-    Column("key", LargeBinary, nullable=False),
-    Column("kind", Text, nullable=False, comment="new, changed, gone, withdrawn, returned"),
-    Column("at", Time, nullable=False, comment="of the page's row: changed_at, gone_at"),
-    Column("url", Text, nullable=False),
-    Column("text_sha256", LargeBinary, comment="NULL: the page is not there any more"),
-    Column("why", Text, comment="of one that is gone or withdrawn: cause, and the words"),
-    PrimaryKeyConstraint("xid", "id"),
-    Index("changes_crawl", "crawl_id", "xid", "id"),
-    comment="Events of pages, in the order of commits: rows whose xid is below the oldest open transaction are final.",
-)
-
-changes_kept = Table(
-    "changes_kept",
-    metadata,
-    Column("is_only", Boolean, primary_key=True, server_default=text("true")),
-    Column("lineage", Text, nullable=False, comment="tiptoe_lineage() of the database whose xids these are"),
-    Column(
-        "deleted_xid",
-        BigInteger,
-        nullable=False,
-        server_default=text("0"),
-        comment="events up to here may have been deleted",
-    ),
-    Column("deleted_id", BigInteger, nullable=False, server_default=text("0")),
-    Column("looked_xid", BigInteger, nullable=False, server_default=text("0"), comment="the janitor's place"),
-    Column("looked_id", BigInteger, nullable=False, server_default=text("0")),
-    Column(
-        "top_xid",
-        BigInteger,
-        nullable=False,
-        server_default=text("0"),
-        comment="the newest event of a crawl that was deleted",
-    ),
-    Column("top_id", BigInteger, nullable=False, server_default=text("0")),
-    CheckConstraint("is_only", name="one_row"),
-    comment="How far back the events go, and of which database their transaction ids are.",
-)
-
-webhooks = Table(
-    "webhooks",
-    metadata,
-    _identity(),
-    Column("crawl_id", BigInteger, nullable=False),
-    Column("url", Text, nullable=False),
-    Column("secret", Text, nullable=False, comment="its key of HMAC-SHA256; shown once"),
-    Column("kinds", ARRAY(Text), comment="NULL: events of all kinds"),
-    Column("pattern", Text, comment="of URLs, with * ; NULL: all"),
-    Column("xid", BigInteger, nullable=False, server_default=text("0"), comment="the last event it has"),
-    Column("at_id", BigInteger, nullable=False, server_default=text("0")),
-    Column("lineage", Text, nullable=False, comment="of the database that the last event is of"),
-    Column("added_at", Time, nullable=False, server_default=NOW),
-    Column("next_try_at", Time, nullable=False, server_default=NOW),
-    Column("failures", Integer, nullable=False, server_default=text("0"), comment="in a row"),
-    Column("failing_since", Time),
-    Column("why", Text, comment="of the last failure"),
-    Column("sent", BigInteger, nullable=False, server_default=text("0"), comment="events"),
-    UniqueConstraint("crawl_id", "url"),
-    Index("webhooks_due", "next_try_at"),
-    comment="Subscribers that get a crawl's events by POST, each at its own place.",
 )

@@ -101,7 +101,7 @@ COMES_LATER = ("tiptoe page show", "tiptoe page diff")
 LANGUAGES = {
     "sh": "typed, below",
     "sql": "asked, below and in tests/test_docs.py",
-    "python": "run by tests/net/test_adapter.py and tests/face/test_python_docs.py, tests/extract/test_docs.py",
+    "python": "run by tests/net/test_adapter.py, tests/face/test_python_docs.py, tests/features/extract/test_docs.py",
     "toml": "read as the profile or the credentials file that it shows",
     "mermaid": "a drawing",
     "yaml": "a part of a configuration: tests/metrics compares it with the whole one, which it runs",

@@ -13,8 +13,8 @@ from app.errors import InputError
 from app.features.archive.retention import Pruned
 from app.features.archive.writer import ArchiveWriter, SegmentLimits
 from app.store import db, segments
-from tests.archive import answers
-from tests.archive.deposits import deposit
+from tests.features.archive import answers
+from tests.features.archive.deposits import deposit
 from tests.store.rows import clean, make_crawl, sql
 
 

@@ -15,7 +15,7 @@ from app.store import db, renders
 from tests.crawl.loop import go, start
 from tests.crawl.web import Web
 from tests.faults.waiting import until
-from tests.render.shells import shell
+from tests.features.render.shells import shell
 
 
 def test_a_browser_that_was_named_and_is_not_there_is_a_fault(tmp_path: Path) -> None:

@@ -10,19 +10,22 @@ from kombu.exceptions import OperationalError
 
 from app import celery_redis
 from app.celery import EXTRACT, MAINTENANCE, make_app, queues_otherwise
-from app.config import current, load
+from app.config import Settings, load
 from app.store.host_rows import Offer
-from workers import dispatch
+from workers.dispatch import Doorbells
 
 OFFERS = [Offer(n, f"host{n}.test", f"host-0{n % 2}", uuid4(), None) for n in range(5)]
 
 
 @pytest.fixture
-def app(rabbitmq_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Celery]:
-    monkeypatch.setenv("TIPTOE_BROKER_URL", rabbitmq_url)
-    app = make_app(load(broker_url=rabbitmq_url, queues=2, offer_s=60))
+def settings(rabbitmq_url: str) -> Settings:
+    return load(broker_url=rabbitmq_url, queues=2, offer_s=60)
+
+
+@pytest.fixture
+def app(settings: Settings) -> Iterator[Celery]:
+    app = make_app(settings)
     app.conf.broker_transport_options = {"confirm_publish": True}  # so that a message is there when it was sent
-    monkeypatch.setattr(dispatch, "app", app)
     yield app
     app.close()
     pools.reset()  # its connections know the queues as declared, which are deleted after each test
@@ -45,24 +48,26 @@ def taken(url: str, queue: str) -> list[dict[str, object]]:
         return found
 
 
-def test_each_host_is_rung_on_its_queue_for_as_long_as_its_offer(app: Celery, rabbitmq_url: str) -> None:
-    dispatch.offer(OFFERS)
+def test_each_host_is_rung_on_its_queue_for_as_long_as_its_offer(
+    app: Celery, settings: Settings, rabbitmq_url: str
+) -> None:
+    Doorbells(app, settings).offer(OFFERS)
     found = taken(rabbitmq_url, "host-00")
     assert [each["host"] for each in found] == ["(host0.test)", "(host2.test)", "(host4.test)"]
     assert {each["mode"] for each in found} == {1}, "nothing is written to the disk"
-    assert {each["ms"] for each in found} == {"10000"}, "TIPTOE_CONSTANT_OFFER_S of the process"
+    assert {each["ms"] for each in found} == {"60000"}, "TIPTOE_CONSTANT_OFFER_S"
 
 
-def test_what_waits_is_not_counted_and_nothing_is_cut_off(app: Celery, rabbitmq_url: str) -> None:
-    dispatch.offer(OFFERS)
+def test_what_waits_is_not_counted_and_nothing_is_cut_off(app: Celery, settings: Settings, rabbitmq_url: str) -> None:
+    Doorbells(app, settings).offer(OFFERS)
     with app.connection_for_write() as connection:
         assert celery_redis.unread(connection, ["host-00", "host-01", MAINTENANCE], 0) == {}
         assert celery_redis.keep(connection, {"host-00": 0}) == {}
     assert len(taken(rabbitmq_url, "host-00")) == 3
 
 
-def test_janitors_messages_go_to_their_queue_alone(app: Celery, rabbitmq_url: str) -> None:
-    dispatch.offer(OFFERS)
+def test_janitors_messages_go_to_their_queue_alone(app: Celery, settings: Settings, rabbitmq_url: str) -> None:
+    Doorbells(app, settings).offer(OFFERS)
     with app.producer_pool.acquire(block=True) as producer:
         app.send_task("tiptoe.promote", producer=producer)
         sizes = {
@@ -113,24 +118,21 @@ def test_maintenance_is_for_any_worker(rabbitmq_url: str) -> None:
     assert single == {queue.name for queue in queues} - {MAINTENANCE, EXTRACT}
 
 
-def test_queues_made_with_another_setting_are_named(
-    app: Celery, rabbitmq_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dispatch.offer(OFFERS)
-    assert queues_otherwise(rabbitmq_url) == []
-    changed = current().model_copy(update={"single_active_consumer": True})
-    monkeypatch.setattr("app.celery.current", lambda: changed)
-    assert queues_otherwise(rabbitmq_url) == ["host-00", "host-01"]
+def test_queues_made_with_another_setting_are_named(app: Celery, settings: Settings, rabbitmq_url: str) -> None:
+    Doorbells(app, settings).offer(OFFERS)
+    assert queues_otherwise(settings) == []
+    changed = settings.model_copy(update={"single_active_consumer": True})
+    assert queues_otherwise(changed) == ["host-00", "host-01"]
     with Connection(rabbitmq_url) as connection:
         for name in ("host-00", "host-01"):
             connection.default_channel.queue_delete(name)
-    assert queues_otherwise(rabbitmq_url) == [], "looking makes none"
+    assert queues_otherwise(changed) == [], "looking makes none"
 
 
 def test_other_brokers_have_no_such_queues(broker_url: str) -> None:
-    assert queues_otherwise(broker_url) == []
+    assert queues_otherwise(load(broker_url=broker_url)) == []
 
 
 def test_a_broker_that_is_away(rabbitmq_url: str) -> None:
     with pytest.raises(OperationalError):
-        queues_otherwise("amqp://guest:guest@127.0.0.1:1//")
+        queues_otherwise(load(broker_url="amqp://guest:guest@127.0.0.1:1//"))

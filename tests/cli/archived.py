@@ -15,8 +15,8 @@ from app.features.archive.rendered import RenderedDocument
 from app.features.archive.writer import ArchiveWriter, SegmentLimits
 from app.model import Capture
 from app.store import captures, db
-from tests.archive import answers
-from tests.archive.deposits import deposit
+from tests.features.archive import answers
+from tests.features.archive.deposits import deposit
 from tests.store.rows import clean, make_crawl, make_host, one
 
 URL = "http://site.test/news?a=1"

@@ -2,6 +2,7 @@
 `docs`."""
 
 import functools
+import io
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -33,6 +34,13 @@ class Ran:
     @property
     def json(self) -> Any:
         return json.loads(self.out)
+
+
+class Terminal(io.StringIO):
+    """What `redirect_stdout` takes for a terminal."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 Tiptoe = Callable[..., Ran]

@@ -7,12 +7,13 @@ import io
 import json
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
 
 from app.cli import out
-from tests.cli.conftest import Tiptoe, run
+from tests.cli.conftest import Terminal, Tiptoe, run
 from tests.crawl.web import Site
 from tests.steering import steering
 from tests.store.rows import clean, sql
@@ -38,14 +39,14 @@ def test_the_test_above_sees_who_prints() -> None:
 
 
 @pytest.mark.parametrize("speak", [out.answer, out.say, out.heading, lambda text: out.facts([(text, text)])])
-@pytest.mark.parametrize("isatty", [True, False])
+@pytest.mark.parametrize("where", [Terminal, io.StringIO])
 def test_nothing_that_steers_passes_it(
-    speak: object, isatty: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    speak: object, where: type[io.StringIO], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: isatty)
     monkeypatch.setenv("NO_COLOR", "1")
-    speak(EVIL)  # type: ignore[operator]
-    said = "".join(capsys.readouterr()).replace("\x1b[1m", "").replace("\x1b[0m", "")  # our own bold
+    with redirect_stdout(where()) as answers:
+        speak(EVIL)  # type: ignore[operator]
+    said = (answers.getvalue() + capsys.readouterr().err).replace("\x1b[1m", "").replace("\x1b[0m", "")  # our own bold
     assert said.strip()
     assert steering(said) == []
 

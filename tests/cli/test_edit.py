@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 from app.admin import deletion
 from app.config import load
 from app.errors import ServiceError
-from app.store.tables import metadata
+from app.plugins import schema
 from tests.cli.conftest import Tiptoe
 from tests.store.rows import clean, one, sql
 
@@ -103,7 +103,7 @@ def test_delete_takes_what_is_the_crawls_and_nothing_else(tiptoe: Tiptoe, docs: 
     assert "0 pages of this round and all its URLs will be deleted for good; add --yes" in refused.err
     ran = tiptoe("crawl", "delete", docs, "--yes")
     assert (ran.code, ran.out) == (0, "docs: deleted\n")
-    for name, table in metadata.tables.items():
+    for name, table in schema().tables.items():
         if "crawl_id" in table.columns:
             assert one(engine, f"SELECT count(*) FROM {name} WHERE crawl_id = :id", id=crawl_id) == 0
     assert sql(engine, "SELECT name, state FROM crawls") == [{"name": "other", "state": "active"}]

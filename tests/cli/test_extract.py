@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from tests.cli.conftest import Tiptoe
 from tests.crawl.web import Answer, Web, html
-from tests.extract.archived import Shelf, extractions, items
+from tests.features.extract.archived import Shelf, extractions, items
 from tests.store.rows import clean, make_crawl, sql
 
 BOOKS = """

@@ -1,6 +1,5 @@
 """How commands speak: plain and JSON forms of what the database holds, and nothing that could steer a terminal."""
 
-import io
 import json
 import os
 import pty
@@ -8,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import redirect_stdout
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from ipaddress import IPv4Address
@@ -18,14 +18,9 @@ import pytest
 
 from app.admin.doctor import Check, Grade
 from app.cli import out
-from tests.cli.conftest import run
+from tests.cli.conftest import Terminal, run
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 # value → as JSON, as a cell
@@ -78,22 +73,23 @@ def test_facts_leave_out_what_is_not_there(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_a_terminal_gets_a_table_of_its_width_and_indented_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stdout", terminal)
     monkeypatch.setenv("COLUMNS", "30")
-    out.table(("name",), [("[bold]" + "y" * 40,)])
+    with redirect_stdout(Terminal()) as terminal:
+        out.table(("name",), [("[bold]" + "y" * 40,)])
     assert max(len(re.sub("\x1b.*?m", "", line)) for line in terminal.getvalue().splitlines()) <= 30
     assert "[bold]" in terminal.getvalue()
     document: Mapping[str, int] = {"a": 1}
-    out.show_json(document)
+    with redirect_stdout(terminal):
+        out.show_json(document)
     assert terminal.getvalue().endswith(json.dumps(document, indent=2) + "\n")
 
 
 def test_a_table_wider_than_the_terminal_becomes_records(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stdout", terminal)
     monkeypatch.setenv("COLUMNS", "80")
-    out.table(("url", "state", "cause"), [("http://a.test/" + "x" * 55, "gone", ""), ("b", "queued", "words " * 20)])
+    with redirect_stdout(Terminal()) as terminal:
+        out.table(
+            ("url", "state", "cause"), [("http://a.test/" + "x" * 55, "gone", ""), ("b", "queued", "words " * 20)]
+        )
     lines = [re.sub("\x1b.*?m", "", line).rstrip() for line in terminal.getvalue().splitlines()]
     assert max(map(len, lines)) <= 80
     assert lines[1:4] == ["url    http://a.test/" + "x" * 55, "state  gone", ""]
@@ -102,18 +98,16 @@ def test_a_table_wider_than_the_terminal_becomes_records(monkeypatch: pytest.Mon
 
 
 def test_a_table_without_rows_that_is_wider_than_the_terminal_is_not_silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stdout", terminal)
     monkeypatch.setenv("COLUMNS", "80")
-    out.table(("x" * 50, "y" * 50), [])
+    with redirect_stdout(Terminal()) as terminal:
+        out.table(("x" * 50, "y" * 50), [])
     assert terminal.getvalue() == "no rows\n"
 
 
 def test_long_facts_go_on_under_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stdout", terminal)
     monkeypatch.setenv("COLUMNS", "40")
-    out.facts([("waits for", "its delay of 1 s, and then a worker that takes it up")])
+    with redirect_stdout(Terminal()) as terminal:
+        out.facts([("waits for", "its delay of 1 s, and then a worker that takes it up")])
     lines = [re.sub("\x1b.*?m", "", line).rstrip() for line in terminal.getvalue().splitlines()]
     assert lines == ["  waits for  its delay of 1 s, and then", "             a worker that takes it up"]
 

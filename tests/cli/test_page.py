@@ -2,7 +2,7 @@
 
 import gzip
 import json
-import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from app.cli import out
 from app.model import CaptureKind
 from app.parse.html.html import READER
 from tests.cli.archived import URL, Deposit, engine, put, writer
-from tests.cli.conftest import Tiptoe
+from tests.cli.conftest import Terminal, Tiptoe
 from tests.steering import steering
 from tests.store.rows import make_crawl, sql
 
@@ -176,12 +176,12 @@ def test_diff_of_two_that_are_named(tiptoe: Tiptoe, put: Deposit) -> None:
     assert same.out.endswith("the same text\n")
 
 
-def test_colours_are_for_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colours_are_for_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     out.differing("+", "a new \x1b[31mword", [(2, 5)])
     assert capsys.readouterr().out == "+ a new \N{REPLACEMENT CHARACTER}[31mword\n"
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    out.differing("+", "a new \x1b[31mword", [(2, 5)])
-    said = capsys.readouterr().out
+    with redirect_stdout(Terminal()) as terminal:
+        out.differing("+", "a new \x1b[31mword", [(2, 5)])
+    said = terminal.getvalue()
     assert "\x1b[32m" in said
     assert "\x1b[4mnew" in said or "\x1b[32m\x1b[4mnew" in said
     assert "\x1b[31m" not in said

@@ -1,14 +1,14 @@
 """`tiptoe search` in a terminal, in a pipe and as JSON: what is shown, what steers nothing, and the remedies."""
 
-import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 
 import pytest
 from sqlalchemy import Engine, text
 
 from app.cli import out
 from app.crawl.state.setup import make_sender, make_worker
-from tests.cli.conftest import Tiptoe
+from tests.cli.conftest import Terminal, Tiptoe
 from tests.crawl import loop
 from tests.crawl.web import Site, Web, html
 from tests.steering import steering
@@ -68,12 +68,10 @@ def test_a_page_that_steers_does_not(tiptoe: Tiptoe, site: Site) -> None:
         assert steering(ran.out) == []
 
 
-def test_the_words_stand_out_on_a_terminal(
-    tiptoe: Tiptoe, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    out.passage("a polite \x1b[31m host", [(2, 8)])
-    assert capsys.readouterr().out == "   a \x1b[1mpolite\x1b[0m \N{REPLACEMENT CHARACTER}[31m host\n"
+def test_the_words_stand_out_on_a_terminal() -> None:
+    with redirect_stdout(Terminal()) as terminal:
+        out.passage("a polite \x1b[31m host", [(2, 8)])
+    assert terminal.getvalue() == "   a \x1b[1mpolite\x1b[0m \N{REPLACEMENT CHARACTER}[31m host\n"
 
 
 def test_nothing_found_is_an_answer(tiptoe: Tiptoe, site: Site) -> None:

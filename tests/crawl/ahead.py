@@ -15,7 +15,7 @@ from app.model import Reply, Request, Unsent
 TICK_S = 0.001  # that a request takes, and what is done with its reply
 
 
-class _Ahead(threading.Event):
+class Ahead(threading.Event):
     """Both the clock of a worker and its `stopping`."""
 
     def __init__(self) -> None:
@@ -36,9 +36,9 @@ class _Ahead(threading.Event):
         return self.is_set()
 
 
-def ahead(worker: Worker) -> Worker:
+def ahead(worker: Worker, clock: Ahead | None = None) -> Worker:
     """One thread's. It sends as `worker` does, in a tick of its own clock."""
-    clock = _Ahead()
+    clock = clock or Ahead()
 
     def send(request: Request) -> Reply | Unsent:
         if request.not_after is not None:

@@ -14,10 +14,10 @@ from app.features.archive.read import Archive
 from app.features.archive.verify import verify
 from app.features.archive.writer import ArchiveWriter, SegmentLimits
 from app.model import Capture
-from tests.archive.deposits import all_captures
-from tests.archive.readers import is_accepted
-from tests.archive.test_keeper import Clock
 from tests.crawl.web import Site
+from tests.features.archive.deposits import all_captures
+from tests.features.archive.readers import is_accepted
+from tests.features.archive.test_keeper import Clock
 
 
 class Archiving:

@@ -18,8 +18,8 @@ from app.local.children import spawn, stop
 from app.local.home import open_home
 from app.local.postgres import Postgres
 from app.local.running import Server
+from app.local.services import Valkey
 from app.local.supervisor import Recipe, server_environment
-from app.local.valkey import Valkey
 from app.store.migrate import upgrade
 from tests.faults.waiting import until
 

@@ -13,10 +13,10 @@ from app.celery import EXTRACT, make_app
 from app.config import load
 from app.local.services import Services
 from app.model.handler import HandlerSpec
-from tests.extract.archived import Shelf, items
 from tests.faults.fleet import Fleet
 from tests.faults.pace import quick_or_long
 from tests.faults.waiting import until
+from tests.features.extract.archived import Shelf, items
 from tests.store.rows import clean, one, sql
 
 pytestmark = pytest.mark.faults

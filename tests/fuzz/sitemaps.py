@@ -4,9 +4,8 @@ import gzip
 import io
 
 from app.parse.sitemap.elements import FLOOR, Walk
-from app.parse.sitemap.gunzip import unpacked
 from app.parse.sitemap.markup import Feeder, plain
-from app.parse.sitemap.sitemap import Child, Entry, Limits, SitemapReading
+from app.parse.sitemap.sitemap import Child, Entry, Limits, SitemapReading, unpacked
 from app.policy.lastmod import FUTURE, plausible
 from tests.fuzz.parts import NOW, assert_storable, dice, pieces
 

@@ -18,8 +18,8 @@ import yaml
 
 from app.config import Settings
 from app.config.constants import variable
-from app.local.data_dir import Place, choose
 from app.local.home import open_home
+from app.local.postgres import Place, choose
 from app.local.stack import MALLOC
 from tests.containers.engine import find_program
 

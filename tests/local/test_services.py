@@ -18,7 +18,7 @@ import redis
 from app.browser import guard
 from app.errors import InputError, ServiceError
 from app.local import binaries, supervisor
-from app.local import data_dir as place
+from app.local import postgres as place
 from app.local.home import is_held, open_home
 from app.local.services import LocalServices, Services, data_dir, start_postgres, start_valkey
 from app.local.supervisor import keeper_id

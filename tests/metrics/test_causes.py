@@ -22,10 +22,10 @@ from tests.crawl.web import Answer, Hit, Site, Web, html
 from tests.faults import waiting
 from tests.faults.servers import OwnPostgres
 from tests.faults.test_clock import Clock, preloaded
+from tests.features.render.shells import script, shell
 from tests.metrics.memory_group import MemoryGroup, NotAllowed
 from tests.metrics.prometheus import needs_prometheus
 from tests.metrics.watched import Watched, watch
-from tests.render.shells import script, shell
 from tests.store.rows import sql
 
 pytestmark = [pytest.mark.acceptance, needs_prometheus]

@@ -7,9 +7,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from app.errors import ArchiveStopped
-from app.metrics import catalogue, exposition, process
-from app.metrics.catalogue import ALL, FLEET, PROCESS, MetricKind, MetricSpec
+from app.metrics import exposition, serve
 from app.metrics.counts import Counts
+from app.metrics.exposition import ALL, FLEET, PROCESS, MetricKind, MetricSpec
 from app.model import Failure, Outcome, VisitEnding
 from app.model.render import RenderEnding, RenderRefusal
 from tests.metrics.test_counts import batch, fetch, rendered
@@ -37,7 +37,7 @@ def stopped() -> None:
 
 def shown(counts: Counts, **values: object) -> dict[str, float]:
     """{name and labels as they stand on the page: value}"""
-    made = exposition.registry(lambda: process.values(counts, stopped, lambda: (3, 8)), of_process=False)
+    made = exposition.registry(lambda: serve.values(counts, stopped, lambda: (3, 8)), of_process=False)
     found = text_string_to_metric_families(exposition.page(made).decode())
     return {
         sample.name + "".join(f" {label}={value}" for label, value in sorted(sample.labels.items())): sample.value
@@ -58,13 +58,13 @@ def test_names_follow_the_conventions(spec: MetricSpec) -> None:
 @pytest.mark.parametrize("specs", [PROCESS, FLEET])
 def test_every_metric_is_documented_as_it_is(specs: tuple[MetricSpec, ...]) -> None:
     page = (DOCS / "metrics.md").read_text()
-    assert catalogue.table(specs) in page, "run `python -m app.metrics.catalogue` and paste its tables"
+    assert exposition.table(specs) in page, "run `python -m app.metrics.exposition` and paste its tables"
 
 
 def test_a_process_shows_all_of_its_metrics_and_no_other() -> None:
     counts = Counts()
     counts.settled([batch(fetch(0, 1, failure="cut"), ending="delay")], took_s=0.1)
-    assert set(process.values(counts, stopped, lambda: (3, 8))) == {spec.name for spec in PROCESS}
+    assert set(serve.values(counts, stopped, lambda: (3, 8))) == {spec.name for spec in PROCESS}
 
 
 def test_a_page_says_what_was_counted() -> None:

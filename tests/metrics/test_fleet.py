@@ -9,8 +9,7 @@ from sqlalchemy import Engine
 
 from app import plugins
 from app.metrics import exposition
-from app.metrics import fleet as fleet_page
-from app.metrics.catalogue import FLEET
+from app.metrics.exposition import FLEET
 from app.metrics.fleet import BACKLOGS, GOOD_S, FleetPage
 from app.metrics.targets import targets
 from app.store import db, fleet, renders, segments
@@ -203,12 +202,11 @@ def test_without_postgres_the_page_says_so_and_comes_back() -> None:
     assert b"tiptoe_postgres_up 0.0" in exposition.page(exposition.registry(page.values, of_process=False))
 
 
-def test_a_postgres_that_keeps_silent_is_away_before_it_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_postgres_that_keeps_silent_is_away_before_it_is_given_up() -> None:
     """A scrape that waited for the end of the attempt would come too late, and say that web is away."""
-    monkeypatch.setattr(fleet_page, "WAITS_S", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         engine = db.connect(f"postgresql://nobody@127.0.0.1:{silent.getsockname()[1]}/none")
-        page = FleetPage(FleetWatch(engine, QUEUES), offer_s=10.0)
+        page = FleetPage(FleetWatch(engine, QUEUES), offer_s=10.0, waits_s=0.1)
         assert page.values()["tiptoe_postgres_up"] == 0.0
         with silent.accept()[0] as connection:
             connection.setblocking(False)

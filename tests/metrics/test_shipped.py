@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from app.metrics import catalogue, dashboard
-from app.metrics.catalogue import ALL, MetricKind
+from app.metrics import dashboard, exposition
 from app.metrics.dashboard import ROWS
+from app.metrics.exposition import ALL, MetricKind
 from app.model import Outcome
 from tests.acceptance.pages import blocks
 from tests.metrics.prometheus import SHIP, needs_prometheus
@@ -54,12 +54,12 @@ def test_each_alert_fires_when_it_should_and_only_then(tmp_path: Path) -> None:
 
 @needs_prometheus
 def test_promtool_takes_a_page() -> None:
-    from app.metrics import exposition, process
+    from app.metrics import exposition, serve
     from app.metrics.counts import Counts
 
     counts = Counts()
     counts.settled([batch(fetch(0, 1, failure="cut"), ending="delay")], took_s=0.1)
-    made = exposition.registry(lambda: process.values(counts, None, lambda: (0, 0)))
+    made = exposition.registry(lambda: serve.values(counts, None, lambda: (0, 0)))
     assert promtool("check", "metrics", given=exposition.page(made)) == ""
 
 
@@ -114,7 +114,7 @@ def test_the_docs_have_no_alert_that_there_is_not() -> None:
 
 def test_tables_of_the_docs_name_each_metric_once() -> None:
     page = (DOCS / "metrics.md").read_text()
-    assert [name for name in catalogue.ALL if page.count(f"| `{name}` |") != 1] == []
+    assert [name for name in exposition.ALL if page.count(f"| `{name}` |") != 1] == []
 
 
 def test_what_the_docs_have_prometheus_scrape_is_what_we_ship() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from app.plugins import schema
 from app.policy.lifecycle import (
     HOST_TRANSITIONS,
     URL_TRANSITIONS,
@@ -18,7 +19,6 @@ from app.policy.lifecycle import (
     said_state,
     url_after,
 )
-from app.store.tables import metadata
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted(
@@ -68,7 +68,7 @@ def test_an_event_without_a_row_is_a_bug(event: UrlEvent) -> None:
 def test_the_database_knows_the_same_states(table: str, states: type[UrlState] | type[HostState]) -> None:
     (check,) = (
         str(constraint.sqltext)  # type: ignore[attr-defined]
-        for constraint in metadata.tables[table].constraints
+        for constraint in schema().tables[table].constraints
         if constraint.name == f"{table}_state_known" or str(constraint.name).endswith("state_known")
     )
     assert set(re.findall(r"'(\w+)'", check)) == {state.value for state in states}

@@ -27,7 +27,7 @@ class Basket(GroupCommit[Visit]):
     """Holds what is to be settled together, and what was parked, until the test goes on with it."""
 
     def __init__(self) -> None:
-        super().__init__(DelayQueue(lambda _: None, most=0, threads=0))
+        super().__init__(DelayQueue(lambda _: None, most=0, threads=0), soonest_s=2 * DELAY_S / 3)
         self.gathered: list[Visit] = []
         self.shelf = Shelf()
 

@@ -8,9 +8,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.admin.audit import audit
-from app.crawl.page import later
 from app.crawl.state.visit import Visit
-from app.crawl.visit import visit as at_work
 from app.crawl.visit.visit import go_on, settle_together
 from app.model import Budgets, VisitEnding
 from app.runtime.delay_queue import DelayQueue
@@ -24,13 +22,7 @@ from tests.store.rows import sql
 
 
 @pytest.fixture
-def gather_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(at_work, "SOONEST_S", 2 * DELAY_S / 3)
-    monkeypatch.setattr(later, "SOONEST_S", 2 * DELAY_S / 3)
-
-
-@pytest.fixture
-def basket(gather_s: None) -> Basket:
+def basket() -> Basket:
     return Basket()
 
 
@@ -132,7 +124,7 @@ def test_several_hosts_are_settled_in_one_transaction(make: Make, web: Web, bask
     ]
 
 
-def test_a_crawl_settled_together_is_the_crawl_settled_alone(make: Make, web: Web, gather_s: None) -> None:
+def test_a_crawl_settled_together_is_the_crawl_settled_alone(make: Make, web: Web) -> None:
     """Links among the hosts, mirrors, refusals and a budget of pages; the same hosts, one crawl after the other."""
     sites = [site_of(web, 8) for _ in range(4)]
     for site, other in zip(sites, [*sites[1:], sites[0]], strict=True):
@@ -162,7 +154,7 @@ def test_a_crawl_settled_together_is_the_crawl_settled_alone(make: Make, web: We
 
         parking: DelayQueue[Visit | CommitGroup[Visit]] = DelayQueue(resume, most=100, threads=1)
         start(worker, *(site.url() for site in sites), name=name, budgets=Budgets(max_pages=200))
-        gatherer = GroupCommit(parking) if name == "together" else None
+        gatherer = GroupCommit(parking, soonest_s=2 * DELAY_S / 3) if name == "together" else None
         work(replace(worker, stays=replace(worker.stays, parking=parking, gatherer=gatherer)), threads=1)
         parking.close()
         parking.join()

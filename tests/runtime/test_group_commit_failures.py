@@ -10,9 +10,9 @@ import pytest
 
 from app.beat import claim
 from app.crawl.frontier import admit
+from app.crawl.page.later import read_all
 from app.crawl.state.visit import Visit
 from app.crawl.visit import settle
-from app.crawl.visit import visit as at_work
 from app.crawl.visit.visit import settle_alone, take_up
 from app.errors import ServiceError, Unwritable
 from app.model import Budgets, Refusal, RequestKind, Url, VisitEnding
@@ -21,19 +21,14 @@ from app.store import hosts, suppressions, urls
 from app.store.host_rows import Offer
 from tests.crawl.loop import start
 from tests.crawl.web import Web
-from tests.runtime.gatherings import DELAY_S, Basket, Make, gathered, gathering, site_of, states
+from tests.runtime.gatherings import Basket, Make, gathered, gathering, site_of, states
 from tests.store.rows import make_host, one
 
 ROUNDS, LINKS = 10, 150
 
 
 @pytest.fixture
-def gather_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(at_work, "SOONEST_S", 2 * DELAY_S / 3)
-
-
-@pytest.fixture
-def basket(gather_s: None) -> Basket:
+def basket() -> Basket:
     return Basket()
 
 
@@ -45,6 +40,8 @@ def test_where_postgres_was_away_nothing_is_changed_and_each_may_be_settled_alon
     sites = [site_of(web, 9) for _ in range(2)]
     start(worker, *(site.url() for site in sites), budgets=Budgets(max_pages=7))
     visits = gathered(worker, basket, 2)
+    for visit in visits:
+        read_all(visit.batch)
     before = [_undone(visit) for visit in visits]
 
     def away(*_: Any, **__: Any) -> None:

@@ -18,12 +18,7 @@ from tests.store.rows import one, sql
 
 
 @pytest.fixture
-def gather_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(at_work, "SOONEST_S", 2 * DELAY_S / 3)
-
-
-@pytest.fixture
-def basket(gather_s: None) -> Basket:
+def basket() -> Basket:
     return Basket()
 
 

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 
 import pytest
 
-from app.runtime import memory_gate
 from app.runtime.memory_gate import BYTES_PER_BYTE, BYTES_PER_TAG, MIB, SMALL_BYTES, MemoryGate
 from tests.crawl.poisoned import ROOT
 
@@ -125,9 +124,8 @@ def test_nobody_waits_longer_than_they_may() -> None:
         assert len(room._inside) == 3
 
 
-def test_who_waits_is_asked_again_and_again_and_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_gate, "LOOK_S", 0.001)
-    room, answers = MemoryGate(most_bytes=1), [False, True, True]
+def test_who_waits_is_asked_again_and_again_and_holds_up_nobody() -> None:
+    room, answers = MemoryGate(most_bytes=1, look_s=0.001), [False, True, True]
     was_free = []
 
     def may_wait() -> bool:

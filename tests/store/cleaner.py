@@ -11,8 +11,8 @@ import psycopg
 from sqlalchemy import Engine, event
 from sqlalchemy.pool import QueuePool
 
+from app.plugins import schema
 from app.store import db
-from app.store.tables import metadata
 
 FEW = 500  # rows that a table may leave behind, dead
 
@@ -75,7 +75,7 @@ class Cleaner:
         assert self._engine is not None
         (most,) = connection.execute("SELECT pg_temp.delete_all()").fetchone() or (0,)
         if most > FEW:
-            connection.execute(f"TRUNCATE {', '.join(metadata.tables)} RESTART IDENTITY CASCADE".encode())
+            connection.execute(f"TRUNCATE {', '.join(schema().tables)} RESTART IDENTITY CASCADE".encode())
         return self._engine
 
 
@@ -98,6 +98,6 @@ END $$
 
 def _delete_all() -> str:
     """The function's source."""
-    tables = [table.name for table in reversed(metadata.sorted_tables)]
+    tables = [table.name for table in reversed(schema().sorted_tables)]
     each = "DELETE FROM {}; GET DIAGNOSTICS here = ROW_COUNT; most := greatest(most, here);"
     return _DELETE_ALL.format(deletes="\n    ".join(each.format(table) for table in tables))

@@ -11,11 +11,11 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Engine, text
 
+from app.plugins import schema
 from app.policy.pace import History
 from app.store import crawls, db, hosts, urls
 from app.store.caps import Weak
 from app.store.host_rows import Contact, HostPace, Offer
-from app.store.tables import metadata
 from app.store.url_rows import Admission, Result, Wanted
 from tests.store.cleaner import clean as clean
 
@@ -237,5 +237,5 @@ def await_blocked(engine: Engine, by: int, aside: Aside) -> bool:
 
 def _insert(engine: Engine, table: str, columns: dict[str, Any]) -> int:
     with engine.begin() as tx:
-        made = tx.execute(metadata.tables[table].insert().values(columns).returning(metadata.tables[table].c.id))
+        made = tx.execute(schema().tables[table].insert().values(columns).returning(schema().tables[table].c.id))
         return int(made.scalar_one())

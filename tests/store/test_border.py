@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import ARRAY, JSON, Column, Connection, Engine, Text, text
 
+from app.plugins import schema
 from app.store.border import clean
-from app.store.tables import metadata
 from tests.examples import examples
 from tests.store.rows import admission, admit, make_crawl, make_host
 from tests.store.site_words import write
@@ -67,7 +67,7 @@ OURS = {
 
 def columns() -> Iterator[str]:
     """Columns that hold text: by itself, in a list, or within JSON."""
-    for table in metadata.tables.values():
+    for table in schema().tables.values():
         for column in table.columns:
             kind = column.type.item_type if isinstance(column.type, ARRAY) else column.type
             if isinstance(kind, Text | JSON):
@@ -78,7 +78,7 @@ def holding(tx: Connection, word: str) -> set[str]:
     """The columns in which some row holds the word."""
     found = set()
     for table, names in itertools.groupby(columns(), key=lambda name: name.partition(".")[0]):
-        matches = {name: _match(metadata.tables[table].c[name.partition(".")[2]]) for name in names}
+        matches = {name: _match(schema().tables[table].c[name.partition(".")[2]]) for name in names}
         wanted = ", ".join(f'bool_or({match}) AS "{name}"' for name, match in matches.items())
         row = tx.execute(text(f"SELECT {wanted} FROM {table}"), {"word": word}).mappings().one()
         found |= {name for name, is_there in row.items() if is_there}

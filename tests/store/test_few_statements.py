@@ -1,8 +1,7 @@
 """What a first contact writes costs few statements, and those of many hosts cost no more than those of one."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 from sqlalchemy import Engine
@@ -11,24 +10,19 @@ from app.model import Origin
 from app.store import budgets, db, robots
 from app.store.budgets import Budget, BudgetKind, StartTerms
 from app.store.robots import Fetched
+from tests.store import statements as noted
 from tests.store.rows import one, sql
 
 NOW = datetime(2026, 11, 26, 12, tzinfo=UTC)
 ADDRESS = Budget(BudgetKind.ADDRESS, "192.0.2.1", 1.0)
-Count = Callable[[], int]
 
 
 @pytest.fixture
-def statements(monkeypatch: pytest.MonkeyPatch) -> Count:
-    """How many were run so far."""
-    run, made = db.run, []
-
-    def counting(*args: Any) -> Any:
-        made.append(args[1])
-        return run(*args)
-
-    monkeypatch.setattr(db, "run", counting)
-    return lambda: len(made)
+def statements(engine: Engine) -> Iterator[list[str]]:
+    """Those that were sent so far."""
+    sent: list[str] = []
+    with noted.statements(engine, sent.append):
+        yield sent
 
 
 def _add_hosts(engine: Engine, most: int) -> None:
@@ -57,12 +51,13 @@ def _fetched(n: int, body: bytes | None, *, revalidated: bool = False) -> Fetche
     )
 
 
-def test_robots_files_of_many_hosts_are_stored_as_those_of_one(engine: Engine, statements: Count) -> None:
+def test_robots_files_of_many_hosts_are_stored_as_those_of_one(engine: Engine, statements: list[str]) -> None:
     _add_hosts(engine, 30)
     origins = [(host_id, Origin("https", f"h{host_id}.test", 443)) for host_id in range(1, 31)]
+    statements.clear()
     with db.transaction(engine) as tx:
         robots.store(tx, [(host_id, origin, _fetched(1, b"\x00body")) for host_id, origin in origins])
-    assert statements() == 3, "the files, the history, its bodies"
+    assert len(statements) == 3, "the files, the history, its bodies"
     stored = sql(engine, "SELECT * FROM robots ORDER BY host_id")
     assert [row["host_id"] for row in stored] == list(range(1, 31))
     last = dict(stored[-1])
@@ -75,12 +70,13 @@ def test_robots_files_of_many_hosts_are_stored_as_those_of_one(engine: Engine, s
     assert one(engine, "SELECT count(*) FROM robots_copies") == 30
 
 
-def test_large_robots_files_are_not_sent_all_at_once(engine: Engine, statements: Count) -> None:
+def test_large_robots_files_are_not_sent_all_at_once(engine: Engine, statements: list[str]) -> None:
     _add_hosts(engine, 4)
     body = b"#" * (robots.LOT_BYTES // 2)
+    statements.clear()
     with db.transaction(engine) as tx:
         robots.store(tx, [(n, Origin("https", f"h{n}.test", 443), _fetched(1, body)) for n in range(1, 5)])
-    assert statements() == 5, "two lots of two statements each, and the bodies"
+    assert len(statements) == 5, "two lots of two statements each, and the bodies"
     assert one(engine, "SELECT count(*) FROM robots WHERE body IS NOT NULL") == 4
 
 
@@ -116,11 +112,12 @@ def test_each_origin_gets_its_own_results_in_order(engine: Engine) -> None:
 # whether the budgets are taken for new, whether they are known, statements
 @pytest.mark.parametrize(("is_new", "is_known", "most"), [(True, False, 2), (True, True, 2), (False, True, 1)])
 def test_a_start_on_a_new_budget_is_asked_for_once(
-    engine: Engine, statements: Count, is_new: bool, is_known: bool, most: int
+    engine: Engine, statements: list[str], is_new: bool, is_known: bool, most: int
 ) -> None:
     if is_known:
         sql(engine, "INSERT INTO budgets (kind, name) VALUES ('address', '192.0.2.1')")
+    statements.clear()
     with db.transaction(engine) as tx:
         answer = budgets.reserve(tx, [ADDRESS], StartTerms(1, 0.0, 1.0, is_new=is_new))
     assert answer.granted
-    assert statements() == most
+    assert len(statements) == most

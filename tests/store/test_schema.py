@@ -1,4 +1,4 @@
-"""`alembic upgrade head` is app.store.tables, up and down and twice and from two at once."""
+"""`alembic upgrade head` is app.plugins.schema, up and down and twice and from two at once."""
 
 import re
 from typing import Any
@@ -12,8 +12,8 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Connection, Engine, text
 
 from app.local.services import Services
+from app.plugins import schema
 from app.store import db, migrate, views
-from app.store.tables import metadata
 from tests.store import schema_text
 from tests.store.revisions import MIGRATIONS, move
 from tests.store.rows import Aside, one, sql
@@ -48,7 +48,7 @@ def test_head_is_the_declared_tables(engine: Engine) -> None:
             "include_object": lambda _object, name, _kind, _reflected, _other: name != "fetches_budget",
         }
         context = MigrationContext.configure(connection, opts=opts)
-        assert compare_metadata(context, metadata) == []
+        assert compare_metadata(context, schema()) == []
 
 
 def test_head_is_the_declared_tables_down_to_checks_and_predicates(engine: Engine) -> None:
@@ -56,7 +56,7 @@ def test_head_is_the_declared_tables_down_to_checks_and_predicates(engine: Engin
     with engine.begin() as tx:
         tx.execute(text("CREATE SCHEMA declared"))
         tx.execute(text("SET LOCAL search_path = declared"))
-        metadata.create_all(tx, checkfirst=False)
+        schema().create_all(tx, checkfirst=False)
         declared = _catalogue(tx, "declared")
         migrated = _catalogue(tx, "public")
         tx.rollback()
@@ -73,7 +73,7 @@ def test_views_have_comments(engine: Engine) -> None:
 
 
 def test_tables_have_comments(engine: Engine) -> None:
-    assert all(table.comment and table.comment.endswith(".") for table in metadata.tables.values())
+    assert all(table.comment and table.comment.endswith(".") for table in schema().tables.values())
 
 
 def test_upgrade_down_and_up_again(empty_url: str) -> None:

@@ -15,8 +15,8 @@ from app.model import Budgets
 from tests.crawl import loop
 from tests.crawl.archiving import Archiving
 from tests.crawl.web import Answer, Site, Web, html
-from tests.render.archived import OTHER
-from tests.render.shells import DOCUMENT, Stand, render, shell
+from tests.features.render.archived import OTHER
+from tests.features.render.shells import DOCUMENT, Stand, render, shell
 from tests.store.rows import clean, sql
 from tests.web.served import Browser, served, settings_of
 

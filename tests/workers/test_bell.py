@@ -2,12 +2,11 @@
 
 import threading
 from collections.abc import Iterable
-from types import SimpleNamespace
 
 import pytest
 
 from app.errors import ServiceError
-from workers import bell
+from workers.bell import Bell
 
 
 class Ended(threading.Event):
@@ -22,59 +21,59 @@ class Ended(threading.Event):
         return self.says.pop(0) if self.says else False
 
 
-@pytest.fixture
-def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    found: list[str] = []
-    monkeypatch.setattr(bell, "dispatch", SimpleNamespace(run=lambda: found.append("rung")))
-    return found
+def always() -> bool:
+    return True
 
 
-def test_it_rings_ever_more_seldom_and_then_leaves_it_to_beat(rung: list[str]) -> None:
-    ended = Ended()
-    bell.ring_again(ended, lambda: True, first_s=0.25)
+def never() -> bool:
+    return False
+
+
+def test_it_rings_ever_more_seldom_and_then_leaves_it_to_beat() -> None:
+    ended, rung = Ended(), list[int]()
+    Bell(lambda: rung.append(1), always, tick_s=0.25, ended=ended).ring_again()
     assert ended.waits == [0.25, 0.5, 1, 2, 4, 8, 16]
     assert len(rung) == 7
 
 
-def test_a_visit_that_ends_or_runs_is_as_good(rung: list[str]) -> None:
-    bell.ring_again(Ended([False, False, True]), lambda: True, first_s=0.25)
+def test_a_visit_that_ends_or_runs_is_as_good() -> None:
+    rung: list[int] = []
+    Bell(lambda: rung.append(1), always, tick_s=0.25, ended=Ended([False, False, True])).ring_again()
     assert len(rung) == 2
-    bell.ring_again(Ended(), lambda: False, first_s=0.25)
+    Bell(lambda: rung.append(1), never, tick_s=0.25, ended=Ended()).ring_again()
     assert len(rung) == 2
 
 
-def test_who_cannot_send_claims_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_cannot_send_claims_nothing_more() -> None:
     tries: list[str] = []
 
     def fail() -> None:
         tries.append("rung")
         raise ServiceError("the broker", "is away")
 
-    monkeypatch.setattr(bell, "dispatch", SimpleNamespace(run=fail))
-    bell.ring_again(Ended(), lambda: True, first_s=0.25)
+    Bell(fail, always, tick_s=0.25, ended=Ended()).ring_again()
     assert len(tries) == 1
 
 
 @pytest.mark.parametrize(("tick_s", "times"), [(0.0, 2), (10.0, 1)])
-def test_it_rings_when_a_visit_ends_and_at_most_once_a_tick(rung: list[str], tick_s: float, times: int) -> None:
-    ends = Ended([True, False, True, False])
-    bell.listen(ends, lambda: False, tick_s=tick_s)
+def test_it_rings_when_a_visit_ends_and_at_most_once_a_tick(tick_s: float, times: int) -> None:
+    ends, rung = Ended([True, False, True, False]), list[int]()
+    Bell(lambda: rung.append(1), never, tick_s=tick_s, ended=ends).listen()
     assert ends.waits == [None, tick_s, None, tick_s, None]
     assert len(rung) == times
 
 
 @pytest.mark.parametrize("error", [ServiceError("the broker", "is away"), ZeroDivisionError()])
-def test_after_a_failure_it_waits_for_the_next_end(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def test_after_a_failure_it_waits_for_the_next_end(error: Exception) -> None:
     def fail() -> None:
         raise error
 
-    monkeypatch.setattr(bell, "dispatch", SimpleNamespace(run=fail))
     ends = Ended([True, True])
-    bell.listen(ends, lambda: True, tick_s=0.0)
+    Bell(fail, always, tick_s=0.0, ended=ends).listen()
     assert ends.waits == [None, None, None]
 
 
-def test_a_visit_that_ends_does_not_wait_for_a_broker_that_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_visit_that_ends_does_not_wait_for_a_broker_that_is_silent() -> None:
     asked, answers, me, askers = threading.Event(), threading.Event(), threading.get_ident(), list[int]()
 
     def hang() -> None:
@@ -84,9 +83,7 @@ def test_a_visit_that_ends_does_not_wait_for_a_broker_that_is_silent(monkeypatch
             answers.wait()
 
     ended = threading.Event()
-    monkeypatch.setattr(bell, "dispatch", SimpleNamespace(run=hang))
-    monkeypatch.setattr(bell, "_ended", lambda: ended)
-    threading.Thread(target=bell.listen, args=(ended, lambda: False), kwargs={"tick_s": 60.0}, daemon=True).start()
+    bell = Bell(hang, never, tick_s=60.0, ended=ended).start()
     bell.ring()
     assert asked.wait(60.0)
     bell.ring()

@@ -1,29 +1,26 @@
 """Offers on their way to their queues."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
 import redis
-from celery import Celery
-from kombu import Producer
 from kombu.exceptions import OperationalError
 
 from app.celery import make_app
 from app.config import load
 from app.store.host_rows import Offer
-from workers import dispatch
+from workers.dispatch import Doorbells
 
 OFFERS = [Offer(n, f"host{n}.test", f"host-0{n % 2}", uuid4(), None) for n in range(5)]
 
 
 @pytest.fixture
-def app(broker_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Celery]:
-    app = make_app(load(broker_url=broker_url, queues=2))
-    monkeypatch.setattr(dispatch, "app", app)
-    yield app
+def doorbells(broker_url: str) -> Iterator[Doorbells]:
+    settings = load(broker_url=broker_url, queues=2)
+    app = make_app(settings)
+    yield Doorbells(app, settings)
     app.close()
 
 
@@ -42,65 +39,36 @@ def rung(client: "redis.Redis") -> list[str]:
 EXPECTED = [f"(host{n}.test)" for n in (0, 2, 4, 1, 3)]
 
 
-def test_each_host_is_rung_on_its_queue(app: Celery, client: "redis.Redis") -> None:
-    dispatch.offer(OFFERS)
+def test_each_host_is_rung_on_its_queue(doorbells: Doorbells, client: "redis.Redis") -> None:
+    doorbells.offer(OFFERS)
     assert rung(client) == EXPECTED
 
 
-def test_a_connection_that_went_stale_loses_none(app: Celery, client: "redis.Redis") -> None:
-    dispatch.offer(OFFERS)
+def test_a_connection_that_went_stale_loses_none(doorbells: Doorbells, client: "redis.Redis") -> None:
+    doorbells.offer(OFFERS)
     client.delete("host-00", "host-01")
     client.client_kill_filter(_type="normal", skipme=True)
-    dispatch.offer(OFFERS)
+    doorbells.offer(OFFERS)
     assert rung(client) == EXPECTED
 
 
-def test_a_batch_that_fails_goes_out_one_by_one(
-    app: Celery, client: "redis.Redis", monkeypatch: pytest.MonkeyPatch
-) -> None:
-    @contextmanager
-    def broken(producer: Producer) -> Iterator[None]:
-        yield
-        raise redis.exceptions.ConnectionError("gone before anything went out")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Producer, "batch", broken)
-        patch.setattr(dispatch, "_ring", ring_the_second_time(dispatch._ring))
-        dispatch.offer(OFFERS)
-    assert rung(client) == EXPECTED
-
-
-def ring_the_second_time(ring: Callable[..., None]) -> Callable[..., None]:
-    """A batch keeps its messages back until it ends: the first ones never went out."""
-    calls: list[int] = []
-
-    def again(producer: Producer, offers: Sequence[Offer]) -> None:
-        calls.append(1)
-        if len(calls) > 1:
-            ring(producer, offers)
-
-    return again
-
-
-def test_where_the_broker_keeps_time_messages_expire_with_their_offers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_the_broker_keeps_time_messages_expire_with_their_offers() -> None:
     settings = load(broker_url="memory://", queues=2, offer_s=7.0)
     app = make_app(settings)
-    monkeypatch.setattr(dispatch, "app", app)
-    monkeypatch.setattr(dispatch, "current", lambda: settings)
-    dispatch.offer(OFFERS[:1])
+    Doorbells(app, settings).offer(OFFERS[:1])
     with app.connection_for_read() as connection:
         message = connection.default_channel.basic_get("host-00")
     assert message.properties["expiration"] == "7000"
     assert message.headers["expires"] is None
 
 
-def test_what_waits_on_every_queue_is_told(app: Celery, client: "redis.Redis") -> None:
-    dispatch.offer(OFFERS)
+def test_what_waits_on_every_queue_is_told(doorbells: Doorbells, client: "redis.Redis") -> None:
+    doorbells.offer(OFFERS)
     client.lpush("maintenance", *range(99))
-    assert dispatch.unread(["host-00", "host-01"], 32) == {"host-00": 3, "host-01": 2, "maintenance": 64}
+    assert doorbells.unread(["host-00", "host-01"], 32) == {"host-00": 3, "host-01": 2, "maintenance": 64}
 
 
-def test_a_broker_that_is_away_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "app", make_app(load(broker_url="redis://127.0.0.1:1/0")))
+def test_a_broker_that_is_away_is_told() -> None:
+    settings = load(broker_url="redis://127.0.0.1:1/0")
     with pytest.raises(OperationalError):
-        dispatch.offer(OFFERS)
+        Doorbells(make_app(settings), settings).offer(OFFERS)

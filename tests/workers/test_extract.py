@@ -13,7 +13,7 @@ from app.celery import EXTRACT, make_app
 from app.config import load
 from app.features.extract.run import AT_ONCE
 from app.model.handler import HandlerSpec
-from tests.extract.archived import Shelf, body, items
+from tests.features.extract.archived import Shelf, body, items
 from tests.store.rows import clean, sql
 from workers import extract, process
 

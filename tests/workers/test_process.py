@@ -4,6 +4,8 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +18,7 @@ from app.crawl.visit import visit as visits
 from app.errors import ServiceError
 from app.features.archive.keep import keeper_of
 from app.model import VisitEnding
+from app.plugins import Relay
 from app.runtime.intake import Places
 from workers import process, visit
 
@@ -31,6 +34,7 @@ def fresh_process(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
         cached.cache_clear()
     yield
     process._stopped()
+    process.resume_with(visit.resume)
     process.engine().dispose()
     for cached in made:
         cached.cache_clear()
@@ -55,7 +59,12 @@ def test_all_threads_of_a_process_share_one_kit(fresh_process: None) -> None:
         assert len(set(pool.map(ask, range(16)))) == 1
 
 
-def test_a_parked_visit_that_crashes_costs_no_thread(fresh_process: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def resumed_with(**acts: Any) -> None:
+    """Parked visits of this process are resumed, or settled, by these acts."""
+    process.resume_with(partial(visit.resume, acts=visit.Acts(**acts)))
+
+
+def test_a_parked_visit_that_crashes_costs_no_thread(fresh_process: None) -> None:
     gone_on: list[str] = []
 
     def crash_or_go_on(visit: SimpleNamespace) -> visits.VisitReport:
@@ -64,7 +73,7 @@ def test_a_parked_visit_that_crashes_costs_no_thread(fresh_process: None, monkey
             raise KeyError("a bug")
         return visits.VisitReport(host=None, ending=VisitEnding.CLOSED)
 
-    monkeypatch.setattr(visit, "go_on", crash_or_go_on)
+    resumed_with(go_on=crash_or_go_on)
     worker = process.worker()
     assert worker.stays.parking is not None
     for name in ("first", "second"):
@@ -86,7 +95,7 @@ def test_more_parked_visits_wait_for_answers_than_a_process_has_threads_for_new_
         waited.append(1)
         return visits.VisitReport(host=None, ending=VisitEnding.CLOSED)
 
-    monkeypatch.setattr(visit, "go_on", wait_for_an_answer)
+    resumed_with(go_on=wait_for_an_answer)
     assert worker.stays.parking is not None
     for _ in range(4):
         worker.stays.parking.park(SimpleNamespace(worker=worker, host_id=1), 0.0)
@@ -97,10 +106,8 @@ def test_more_parked_visits_wait_for_answers_than_a_process_has_threads_for_new_
 @pytest.mark.parametrize(
     ("ending", "in_hand"), [(VisitEnding.CLOSED, 0), (VisitEnding.DELAY, 0), (None, 0), (VisitEnding.PARKED, 1)]
 )
-def test_a_visit_is_in_hand_until_it_ends(
-    fresh_process: None, monkeypatch: pytest.MonkeyPatch, ending: VisitEnding | None, in_hand: int
-) -> None:
-    def begin(*_: object) -> visits.VisitReport:
+def test_a_visit_is_in_hand_until_it_ends(fresh_process: None, ending: VisitEnding | None, in_hand: int) -> None:
+    def begun(*_: object) -> visits.VisitReport:
         assert process._in_hand()[0] == 1
         assert process.worker().stays.seats.has_one
         if ending is None:
@@ -108,9 +115,8 @@ def test_a_visit_is_in_hand_until_it_ends(
         return visits.VisitReport(host=None, ending=ending)
 
     assert process._in_hand() == (0, 0)
-    monkeypatch.setattr(visit, "visit_host", begin)
     with suppress(KeyError):
-        visit.visit(1, str(uuid4()))
+        visit.begin(1, str(uuid4()), visit.Acts(begin=begun))
     assert process._in_hand() == (in_hand, config.current().concurrency)
 
 
@@ -121,29 +127,23 @@ def test_a_slow_machine_may_have_fewer_visits_in_hand_than_threads(
     assert process.places(threads) == Places(first=first, least=least, most=most)
 
 
-def test_an_offer_waits_here_for_less_time_than_it_stands(fresh_process: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    waits: list[float] = []
-    monkeypatch.setattr(process, "Intake", lambda *_, **options: waits.append(options["patience_s"]))
-    process.intake()
-    assert 0 < waits[0] < config.current().offer_s
+def test_an_offer_waits_here_for_less_time_than_it_stands(fresh_process: None) -> None:
+    offer_s = config.current().offer_s
+    assert 0 < process.patience_s(offer_s) < offer_s
 
 
-def test_a_parked_visit_is_in_hand_no_more_when_it_has_ended(
-    fresh_process: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_parked_visit_is_in_hand_no_more_when_it_has_ended(fresh_process: None) -> None:
     ended = visits.VisitReport(host=None, ending=VisitEnding.CLOSED)
     parked: Any = SimpleNamespace(worker=process.worker(), host_id=1)
-    monkeypatch.setattr(visit, "visit_host", lambda *_: visits.VisitReport(host="a", ending=VisitEnding.PARKED))
-    monkeypatch.setattr(visit, "go_on", lambda _: ended)
-    visit.visit(1, str(uuid4()))
-    visit.resume(parked)
+    begun = visits.VisitReport(host="a", ending=VisitEnding.PARKED)
+    acts = visit.Acts(begin=lambda *_: begun, go_on=lambda _: ended)
+    visit.begin(1, str(uuid4()), acts)
+    visit.resume(parked, acts)
     assert process._in_hand()[0] == 0
 
 
 @pytest.mark.parametrize("error", [ServiceError("Postgres", "is away"), KeyError("a bug")])
-def test_where_gathered_batches_cannot_be_settled_each_visit_is_seen_to(
-    fresh_process: None, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
+def test_where_gathered_batches_cannot_be_settled_each_visit_is_seen_to(fresh_process: None, error: Exception) -> None:
     seen_to: list[str] = []
     in_seats: list[bool] = []
 
@@ -157,8 +157,7 @@ def test_where_gathered_batches_cannot_be_settled_each_visit_is_seen_to(
             raise KeyError("it was this one")
         return visits.VisitReport(host=None, ending=VisitEnding.CLOSED)
 
-    monkeypatch.setattr(visit, "settle_together", fail)
-    monkeypatch.setattr(visit, "settle_alone", see_to)
+    resumed_with(settle_together=fail, settle_alone=see_to)
     worker = process.worker()
     assert worker.stays.gatherer is not None
     for number, name in enumerate(("first", "second")):
@@ -170,15 +169,13 @@ def test_where_gathered_batches_cannot_be_settled_each_visit_is_seen_to(
     assert in_seats == [True]
 
 
-@pytest.mark.parametrize("fails", ["db", "archive"])
-def test_what_waits_for_services_outlives_a_bug_in_the_question(
-    fresh_process: None, monkeypatch: pytest.MonkeyPatch, fails: str
-) -> None:
+@pytest.mark.parametrize("fails", ["db", "features"])
+def test_what_waits_for_services_outlives_a_bug_in_the_question(fresh_process: None, fails: str) -> None:
     """Else its thread, and the visits that it was to see to, would be lost, and count as in hand for ever."""
     asked, seen_to = list[str](), list[str]()
 
-    def fail(*_: object) -> None:
-        asked.append(threading.current_thread().name)  # the archive's own asks, too
+    def fail(*_: object, **__: object) -> None:
+        asked.append(threading.current_thread().name)
         raise KeyError("a bug")
 
     def away(_: object) -> None:
@@ -190,13 +187,10 @@ def test_what_waits_for_services_outlives_a_bug_in_the_question(
 
     worker = process.worker()
     assert worker.stays.gatherer is not None
-    keeper = keeper_of(worker)
-    assert keeper is not None
-    monkeypatch.setattr(visit, "AGAIN_S", 0.0)
-    monkeypatch.setattr(visit.db if fails == "db" else keeper, "check", fail)
-    monkeypatch.setattr(visit, "settle_together", away)
-    monkeypatch.setattr(visit, "settle_alone", see_to)
-    worker.stays.gatherer.add(SimpleNamespace(name="a", lease=SimpleNamespace(host="a"), worker=worker, host_id=1), 1)
+    broken: Any = SimpleNamespace(begin=fail, connect=fail) if fails == "db" else worker.engine
+    its = replace(worker, engine=broken, hooks=Relay({"check": fail}))
+    resumed_with(settle_together=away, settle_alone=see_to)
+    worker.stays.gatherer.add(SimpleNamespace(name="a", lease=SimpleNamespace(host="a"), worker=its, host_id=1), 1)
     assert worker.stays.parking is not None
     worker.stays.parking.close()
     worker.stays.parking.join()
@@ -204,18 +198,17 @@ def test_what_waits_for_services_outlives_a_bug_in_the_question(
     assert seen_to == ["a"]
 
 
-def test_a_signal_within_the_handler_of_another_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_signal_within_the_handler_of_another_waits_for_nothing() -> None:
     """It would, for a lock that the first one's frame holds, and that frame goes on only when the second is done."""
     lock, stops = threading.Lock(), list[str]()
 
     def stop() -> None:
         stops.append("stop")
         assert lock.acquire(blocking=False), "the second would wait for ever"
-        process._stop()  # as a second SIGTERM, just here
+        told()  # as a second SIGTERM, just here
 
-    monkeypatch.setattr(process, "_is_told", False)
-    monkeypatch.setattr(process, "worker", lambda: SimpleNamespace(stop=stop))
-    process._stop()
+    told = process.StopOnce(stop)
+    told()
     assert stops == ["stop"]
 
 

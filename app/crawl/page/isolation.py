@@ -30,7 +30,6 @@ from app.parse.html.html import read as read_html
 from app.parse.sitemap.sitemap import SitemapReading
 from app.policy import backoff, media_type
 from app.policy.lifecycle import UrlEvent
-from app.runtime.memory_gate import LOOK_S
 from app.sandbox.reader import Listing, PageOptions
 from app.sandbox.readers import Death
 from app.store import db, hosts, urls
@@ -39,7 +38,6 @@ from app.store.url_rows import Due, Result
 from app.words import counted
 
 _log = structlog.get_logger()
-ROOM_PATIENCE_S = 30.0  # with a request before it and a settle after it, a visit is not yet taken for one that hangs
 _DETAIL_CHARS = 300
 Unread = Death | Literal["busy"]
 
@@ -123,9 +121,10 @@ def page(worker: Worker, lease: Lease, attempt: Attempt) -> Page | Unread:
             return found
         if by is not None:  # it is read nowhere else
             return "busy"
-    may_wait = partial(may_wait_for_room, worker, lease, worker.monotonic() + ROOM_PATIENCE_S)
-    with worker.reading.memory_gate.reading(reply.body, may_wait=may_wait, waits=worker.stays.seats.left):
-        if not worker.reading.memory_gate.holds(reply.body):
+    gate = worker.reading.memory_gate
+    may_wait = partial(may_wait_for_room, worker, lease, worker.monotonic() + gate.patience_s)
+    with gate.reading(reply.body, may_wait=may_wait, waits=worker.stays.seats.left):
+        if not gate.holds(reply.body):
             found = _apart(worker, lease, reply.body, options)
             if isinstance(found, Page) or (isinstance(found, Death) and found.is_proof):
                 return found
@@ -156,7 +155,7 @@ def may_wait_for_room(worker: Worker, lease: Lease, until: float) -> bool:
     False: it has waited until that monotonic second, Postgres is away, or the lease is lost: its settle finds that.
     """
     try:
-        outlast(worker, lease, 2 * LOOK_S)
+        outlast(worker, lease, 2 * worker.reading.memory_gate.look_s)
     except LeaseLost:
         return False
     except ServiceError as error:

@@ -17,20 +17,20 @@ from app.crawl.state.batch import Batch
 from app.crawl.state.visit import Visit
 from app.errors import ServiceError
 from app.model import Outcome
-from app.runtime.group_commit import SOONEST_S
 
 LARGEST_BYTES = 64 * 1024  # the slowest document of this size that we know takes 0.03 s
 
 
 def may_wait(visit: Visit, attempt: Attempt) -> bool:
     """Whether a page may be read later: a small one, of a visit that will be parked."""
+    gatherer = visit.worker.stays.gatherer
     return (
-        visit.worker.stays.gatherer is not None
+        gatherer is not None
         and attempt.outcome is Outcome.PAGE
         and attempt.sink is None
         and not attempt.isolated
         and len(attempt.reply.body) <= LARGEST_BYTES
-        and visit.turn.ready_at - visit.now() >= SOONEST_S
+        and visit.turn.ready_at - visit.now() >= gatherer.soonest_s
     )
 
 

@@ -1,12 +1,15 @@
 """The turn of a host: when its next request may start, by the pace of its row and by this visit's requests."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from app.crawl.state.worker import Worker
 from app.policy import breaker, pace
 from app.policy.hours import Hours
 from app.store.fetches import Fetch
 from app.store.host_rows import HostPace
+
+if TYPE_CHECKING:
+    from app.crawl.state.worker import Worker
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,7 +37,7 @@ class Turn:
     quiet: Hours | None
     logged: Fetch | None = None
 
-    def adapt(self, worker: Worker, robots_delay_s: float | None) -> None:
+    def adapt(self, worker: "Worker", robots_delay_s: float | None) -> None:
         """Set the delay in force from what is known of the host now, and adjust the wait for the next request.
 
         robots_delay_s: the slowest Crawl-delay of its origins
@@ -62,7 +65,7 @@ class Turn:
         elif self.was_contacted:
             self.ready_at += max(host.delay_s - before, 0.0)
 
-    def contacted(self, worker: Worker, ended: float, spaced_at: float) -> None:
+    def contacted(self, worker: "Worker", ended: float, spaced_at: float) -> None:
         """Record the end of a request, from which the host's delay counts.
 
         spaced_at: the next one starts no earlier
@@ -77,9 +80,9 @@ class Turn:
         delay_s = self.pace.delay_s
         return delay_s if self.last_end is None else max(self.ready_at - self.last_end, delay_s)
 
-    def is_probing(self, worker: Worker) -> bool:
+    def is_probing(self, worker: "Worker") -> bool:
         """Whether the host was closed by the breaker, and its next request tests whether it answers again."""
         return breaker.is_probing(self.pace.history.statuses, worker.rules.breaker)
 
-    def _jittered_s(self, worker: Worker) -> float:
+    def _jittered_s(self, worker: "Worker") -> float:
         return pace.with_jitter_s(self.pace.delay_s, worker.settings.jitter, worker.rng)

@@ -124,6 +124,11 @@ class Stays:
     seats       two threads compute at once; the others wait without one
     slow_slots  visits to hosts in trouble that may run at once, so that a hundred silent hosts do not starve the rest
     leases      by host
+
+    settled_within_s  a parked visit waits so long at most from one settle to the next, so that it notices a pause, and
+                      fetches what is wanted. The delay of a far host is twice its latency: leaving would cost a take-up
+                      and a message for each of its pages
+    parked_links      links and joins that it holds: few, because hundreds of visits are parked in a process
     """
 
     parking: DelayQueue[Any] | None = None
@@ -131,6 +136,8 @@ class Stays:
     seats: Seats = field(default_factory=Seats)
     slow_slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(1))
     leases: WeakValueDictionary[int, Lease] = field(default_factory=WeakValueDictionary)
+    settled_within_s: float = 5.0
+    parked_links: int = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,24 +13,30 @@ from typing import NamedTuple
 from uuid import UUID
 
 import structlog
+from sqlalchemy import Connection
 
 from app.crawl.frontier import enter, pick
 from app.crawl.page import later, read
+from app.crawl.request import slots
 from app.crawl.robots import reopen
 from app.crawl.state.batch import Batch, Sent
 from app.crawl.state.host_rest import HostRest
 from app.crawl.state.lease import Lease
 from app.crawl.state.picked import PickedCounts
+from app.crawl.state.shared_start import SharedStart
+from app.crawl.state.slot import Slot
+from app.crawl.state.turn import Turn
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
-from app.crawl.visit import counting, trace, unwritable
-from app.crawl.visit.next_contact import contact, ending_row, pick_next, report_to_budgets, return_hosts
+from app.crawl.visit import trace, unwritable
 from app.crawl.visit.write import write
 from app.errors import Deadlock, LeaseLost, Unwritable, is_ours
-from app.model import VisitEnding
+from app.metrics.counts import SettledBatch, resident_bytes
+from app.model import Failure, RestReason, VisitEnding
 from app.policy.lifecycle_visit import BatchEvent, BatchState, VisitEvent, VisitState
-from app.store import crawls, db, fetches, hosts, lineage
+from app.store import budgets, crawls, db, fetches, host_rows, hosts, lineage, urls
 from app.store import visits as visit_rows
+from app.store.budgets import Budget
 
 _log = structlog.get_logger()
 
@@ -171,7 +177,7 @@ def _together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]
         batches = [visit.batch for visit in held]
         for visit in held:
             _renew(visit, sent)
-        counting.settled(held, batches, took_s=worker.monotonic() - sent)
+        settled(held, batches, took_s=worker.monotonic() - sent)
         trace.settled(batches, worker.settings.log_trace)
         enter.committed(held, settling.brought[enter.ENTERED], batches)
         worker.hooks.settled(batches=batches, settling=settling)
@@ -270,7 +276,7 @@ def _is_out_of_doubt(visit: Visit) -> bool:
             visit.batch = Batch(started=visit.now())
             if sent.leaves:
                 visit.move(VisitEvent.LEFT)
-            counting.settled([visit], [batch], took_s=None)
+            settled([visit], [batch], took_s=None)
             visit.picked.written()
             visit.picked.granted.clear()  # pages it reserved are unknown here; they count as free when it ends
     return True
@@ -286,7 +292,149 @@ def log_fenced(visit: Visit) -> None:
         visit_rows.close(tx, [ending_row(visit.lease, rest, visit.turn.requests, VisitEnding.FENCED)])
         if rest.is_blocked and rest.why is not None and rest.until is not None:
             hosts.block(tx, host_id=visit.host_id, rest_s=rest.until - visit.now(), why=rest.why)
-    counting.fenced(visit.worker, visit.lease, visit.batch)
+    fenced(visit.worker, visit.lease, visit.batch)
     visit.batch.move(BatchEvent.FENCED)
     visit.move(VisitEvent.FENCED)
     _log.warning("visit.fenced", visit=visit.lease.visit_id, host=visit.lease.host, fetches=len(visit.batch.fetches))
+
+
+# Counts what was settled, for the process's metrics, and logs its memory now and then.
+
+
+MIB = 1024 * 1024
+
+
+def settled(visits: Sequence[Visit], batches: Sequence[Batch], *, took_s: float | None) -> None:
+    """Count batches that were settled together, after their commit.
+
+    Each visit that left has its ending in `leaving`.
+    """
+    worker = visits[0].worker
+    found = [_as_settled(visit.lease, batch, visit.leaving) for visit, batch in zip(visits, batches, strict=True)]
+    pages = worker.counts.settled(found, took_s=took_s)
+    rss = resident_bytes() if pages is not None else None
+    if rss is not None:
+        _log.info("worker.memory", pages=pages, rss_mib=round(rss / MIB), known_keys=worker.caches.known.load().used)
+
+
+def fenced(worker: Worker, lease: Lease, batch: Batch) -> None:
+    """Count the requests of a visit that lost its lease."""
+    worker.counts.fenced_off(_as_settled(lease, batch, VisitEnding.FENCED))
+
+
+def _as_settled(lease: Lease, batch: Batch, ending: VisitEnding | None) -> SettledBatch:
+    pages = sum(tally.pages for tally in batch.tallies.of_crawl.values())
+    return SettledBatch(lease.visit_id, lease.host_id, batch.fetches, pages, ending.value if ending else None)
+
+
+# Writes a host's row at a settle: its next contact, and what the visit returns when it leaves.
+
+
+def pick_next(tx: Connection, visits: Sequence[Visit]) -> dict[UUID, VisitEnding | None]:
+    """Pick the next URLs of each visit.
+
+    Returns, by token, the ending of a visit that has nothing to stay for, else None.
+    """
+    pick.pick(visits, tx)
+    idle = [visit for visit in visits if not visit.picked.due and not visit.picked.is_budget_spent]
+    away = {visit.host_id: visit.origins.out_of_reach(visit.lease, visit.turn) for visit in idle}
+    waiting = urls.waiting(tx, [(host_id, str(origin)) for host_id, origins in away.items() for origin in origins])
+    endings: dict[UUID, VisitEnding | None] = dict.fromkeys(visit.lease.token for visit in visits)
+    for visit in idle:
+        queued = {origin for host_id, origin in waiting if host_id == visit.host_id}
+        ends = [end for origin, end in away[visit.host_id].items() if str(origin) in queued]
+        endings[visit.lease.token] = _wait_for_origins(visit.lease, visit.turn, visit.rest, ends)
+    return endings
+
+
+def _wait_for_origins(lease: Lease, turn: Turn, rest: HostRest, ends: list[tuple[float, RestReason]]) -> VisitEnding:
+    """Set the moment to return, with nothing else to fetch: when an origin out of reach may be tried.
+
+    ends: of origins that have URLs queued; the others are not waited for. The host itself does not rest, so that a URL
+    of another of its origins is fetched at once.
+    """
+    if not ends:
+        return VisitEnding.NOTHING_DUE
+    until, why = min(ends)
+    rest.wait(max(until, lease.now() + turn.pace.delay_s), why)
+    return VisitEnding.WAITS
+
+
+def contact(visit: Visit) -> host_rows.Contact:
+    """The host's next contact.
+
+    Write it after all of the host's rows: so it sees links admitted while we waited for the lock.
+    """
+    now, turn, rest, picked = visit.now(), visit.turn, visit.rest, visit.picked
+    contact = host_rows.Contact(
+        host_id=visit.host_id,
+        token=visit.lease.token,
+        pace=turn.pace,
+        pause_s=turn.pause_s(),
+        age_s=None if turn.last_end is None else now - turn.last_end,
+        address=visit.start.address,
+        rest_s=rest.left_s(now),
+        resting=rest.reason,
+        wait_s=rest.wait_s(now),
+        unfetched=max(picked.unfetched, 0) if picked.is_counted else picked.unfetched - picked.unfetched_on_row,
+        counted=picked.is_counted,
+    )
+    picked.written()
+    return contact
+
+
+def return_hosts(visits: Sequence[Visit], tx: Connection) -> None:
+    """Return the hosts of visits that leave, with the pages and budgets that they hold."""
+    endings = [
+        ending_row(visit.lease, visit.rest, visit.turn.requests, visit.leaving)
+        for visit in visits
+        if visit.leaving is not None
+    ]
+    visit_rows.close(tx, endings)
+    for visit in visits:
+        pick.unreserve(visit.worker, visit.picked, visit.now(), tx)
+        _lock_budgets(visit.start, visit.batch, tx)
+    hosts.leave(tx, [contact(visit) for visit in visits])
+    held = [
+        _held(visit.host_id, visit.start.held, visit.turn, visit.now())
+        for visit in visits
+        if visit.start.held is not None
+    ]
+    budgets.return_held(tx, held)
+
+
+def _held(host_id: int, held: Slot, turn: Turn, now: float) -> tuple[int, Sequence[Budget], float]:
+    """The budgets that a host held, and the seconds until others may draw on them."""
+    last_end = now if turn.last_end is None else turn.last_end
+    return host_id, held.drawn, slots.others_from(held, last_end) - now
+
+
+def _lock_budgets(start: SharedStart, batch: Batch, tx: Connection) -> None:
+    """Lock the budgets of a visit that is settled alone: two statements change those it holds and its address's."""
+    reported = batch.address.refused[0] if batch.address.refused is not None else batch.address.answered
+    if reported is not None and start.held is not None:
+        budgets.lock(tx, [*start.held.drawn, reported])
+
+
+def ending_row(lease: Lease, rest: HostRest, requests: int, ending: VisitEnding) -> visit_rows.Ending:
+    return {
+        "id": lease.visit_id,
+        "taken_at": lease.taken_at,
+        "ending": ending,
+        "detail": rest.detail_of(ending),
+        "fetches": requests,
+    }
+
+
+def report_to_budgets(worker: Worker, host_id: int, batch: Batch, tx: Connection) -> None:
+    """Let the address's budget rest, until it answers, if it refused a connection or reset those of two names."""
+    settings = worker.settings
+    if batch.address.refused is not None:
+        budget, because = batch.address.refused
+        base_s, max_s = settings.backoff_base_s, settings.backoff_max_s
+        if because == Failure.RESET:
+            budgets.reset(tx, budget, host_id=host_id, because=because, base_s=base_s, max_s=max_s)
+        else:
+            budgets.refused(tx, budget, because=because, base_s=base_s, max_s=max_s)
+    elif batch.address.answered is not None:
+        budgets.answered(tx, batch.address.answered)

@@ -31,7 +31,7 @@ from app.model.reasons import TICKETS
 from app.policy import pace
 from app.policy.hours import Hours
 from app.policy.lifecycle_visit import BatchEvent, BatchState, VisitEvent, VisitState
-from app.runtime.group_commit import SETTLE_LINKS, SOONEST_S
+from app.runtime.group_commit import SETTLE_LINKS
 from app.store import db, hosts
 from app.store.host_rows import HostPace, TakenHost
 
@@ -43,10 +43,6 @@ SLOW_S = 5.0
 # A parked visit is resumed so much before its turn: a busy process takes as long to wake a thread and to get a request
 # ready, and the rest is waited for in the thread.
 PREPARE_S = 0.04
-# A visit waits so long at most from one settle to the next, so that it notices a pause, and fetches what is wanted. The
-# delay of a far host is twice its latency: leaving would cost a take-up and a message for each of its pages.
-LOOKED_AFTER_S = 5.0
-PARKED_LINKS = PARKED_JOINS = 500  # few, because hundreds of visits are parked in a process
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,14 +147,15 @@ def _wait(visit: Visit, *, is_postponed: bool) -> VisitEnding | None:
 
 
 def park(visit: Visit) -> VisitEnding:
-    parking = visit.worker.stays.parking
-    if len(visit.picked.joined) > PARKED_JOINS:
+    stays = visit.worker.stays
+    parking = stays.parking
+    if len(visit.picked.joined) > stays.parked_links:
         visit.picked.joined.clear()
     if parking is None:
         return VisitEnding.DELAY
     until = visit.turn.ready_at - max(visit.start.connect_s, min(PREPARE_S, visit.worker.settings.linger_s))
     if visit.start.is_promised:
-        until = min(until, visit.now() + LOOKED_AFTER_S)
+        until = min(until, visit.now() + stays.settled_within_s)
     visit.move(VisitEvent.PARKED)  # first: once parked, it belongs to another thread
     if parking.park(visit, until):
         return VisitEnding.PARKED
@@ -175,7 +172,7 @@ def gather(visit: Visit) -> bool:
     gatherer, now = visit.worker.stays.gatherer, visit.now()
     if gatherer is None or visit.rest.until is not None or not settle.may_join(visit):
         return False
-    if _soonest_s(visit) < SOONEST_S or visit.lease.ends - now < 2 * LEASE_MARGIN_S:
+    if _soonest_s(visit) < gatherer.soonest_s or visit.lease.ends - now < 2 * LEASE_MARGIN_S:
         return False
     visit.move(VisitEvent.PARKED)
     visit.batch.move(BatchEvent.GATHERED)
@@ -204,11 +201,13 @@ def _may_park(visit: Visit) -> bool:
     - Not for long after a settle, so that it notices a pause and its URLs are still wanted. While it waits longer, for
       a promised start, it is settled in between.
     """
-    parking = visit.worker.stays.parking
+    stays, settings = visit.worker.stays, visit.worker.settings
+    parking = stays.parking
     if parking is None or not parking.has_room or visit.pace.isolate > 0 or visit.rest.until is not None:
         return False
-    settings = visit.worker.settings
-    longest_s = settings.promise_longest_s if visit.start.is_promised else max(settings.settle_s, LOOKED_AFTER_S)
+    longest_s = (
+        settings.promise_longest_s if visit.start.is_promised else max(settings.settle_s, stays.settled_within_s)
+    )
     return visit.turn.ready_at - visit.now() <= longest_s
 
 
@@ -225,10 +224,10 @@ def _is_full(visit: Visit, *, is_early: bool) -> bool:
 
     A visit that would be parked is settled at fewer links.
     """
-    settings, batch = visit.worker.settings, visit.batch
-    links_most = PARKED_LINKS if is_early else SETTLE_LINKS
+    settings, stays, batch = visit.worker.settings, visit.worker.stays, visit.batch
+    links_most = stays.parked_links if is_early else SETTLE_LINKS
     if visit.start.is_promised and not batch.fetches and not batch.results:
-        return visit.now() - batch.started >= LOOKED_AFTER_S
+        return visit.now() - batch.started >= stays.settled_within_s
     return (
         batch.urls >= settings.settle_urls
         or max(visit.now(), visit.turn.ready_at) - batch.started >= settings.settle_s

@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 
+import structlog
+from sqlalchemy import Engine
+
+from app.config import Settings
 from app.crawl.page.attempt import Attempt
 from app.crawl.page.read import PAGES
 from app.crawl.state.part import SettlePart, SettleStep
 from app.crawl.state.settling import Settling
 from app.crawl.state.visit import Visit
-from app.features.changes import deliver, janitor, rows
+from app.features.changes import deliver, rows
 from app.features.changes.rows import TurnedUrl
 from app.hooks import Janitor, answers
 from app.model import Outcome
@@ -38,7 +42,7 @@ def steps() -> Sequence[SettleStep]:
 @answers
 def janitors() -> Sequence[Janitor]:
     return [
-        Janitor(name="forget_changes", every_s=60.0, act=janitor.forget),
+        Janitor(name="forget_changes", every_s=60.0, act=forget),
         Janitor(name="webhooks", every_s=1.0, act=deliver.deliver),
     ]
 
@@ -62,3 +66,23 @@ def answered(visit: Visit, attempt: Attempt) -> None:
 
 def _is_page(outcome: str | None) -> bool:
     return outcome in {Outcome.PAGE, Outcome.UNCHANGED}
+
+
+# Keeps the events within their time: old ones go, but for the last of each page that is there.
+
+
+LOTS = 20  # of a run
+_log = structlog.get_logger()
+
+
+def forget(engine: Engine, settings: Settings) -> int:
+    """Delete old events, a number of lots. Returns how many."""
+    forgotten = 0
+    for _ in range(LOTS):
+        looked, gone = rows.forget(engine, keep_days=settings.changes_keep_days)
+        forgotten += gone
+        if looked < rows.FORGOTTEN_AT_ONCE:
+            break
+    if forgotten:
+        _log.info("changes.forgotten", events=forgotten)
+    return forgotten

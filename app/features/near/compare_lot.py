@@ -21,7 +21,6 @@ from app.features.near.simhash import simhash
 from app.store.url_rows import Where
 
 WITHIN_HOST = 50_000  # fingerprints of its own host that a page is compared with
-MANY_OF_HOST = 5  # pages of a lot: all fingerprints of their host are read once, and compared at once
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,15 +33,21 @@ class _Compared:
 
     waiting: Sequence[Waiting]
     readings: Mapping[Where, Reading]
+    many_of_host: int
     prints: Mapping[Where, Fingerprint] = field(default_factory=dict)
     notes: Mapping[Where, Note] = field(default_factory=dict)
     crowded: set[int] = field(default_factory=set)
 
 
-def compare(tx: Connection, waiting: Sequence[Waiting], memory: CrawlMemory) -> tuple[int, Mapping[Where, Note]]:
-    """Compare pages. Returns how many have a fingerprint, and a note for each that is like another."""
+def compare(
+    tx: Connection, waiting: Sequence[Waiting], memory: CrawlMemory, *, many_of_host: int
+) -> tuple[int, Mapping[Where, Note]]:
+    """Compare pages. Returns how many have a fingerprint, and a note for each that is like another.
+
+    many_of_host: pages for which all fingerprints of their host are read once, and compared at once
+    """
     texts = {each.where: Reading(each.main_text) for each in waiting if each.main_text is not None}
-    lot = _Compared(waiting=waiting, readings=texts)
+    lot = _Compared(waiting=waiting, readings=texts, many_of_host=many_of_host)
     memory.read(tx)
     _replace(tx, lot, memory)
     if lot.prints:
@@ -83,7 +88,7 @@ def _alike(tx: Connection, lot: _Compared, memory: CrawlMemory) -> JudgedLot:
     prints = list(lot.prints.values())
     before: dict[int, set[tuple[int, int]]] = defaultdict(set)
     within: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for like in [*memory.alike(prints), *_older(tx, prints, memory)]:
+    for like in [*memory.alike(prints), *_older(tx, lot, memory)]:
         before[like.id].add((like.bits, like.fingerprint_id))
     for like in among(prints_of(prints), prints, most=len(prints)):
         if like.bits <= DUPLICATE_BITS:
@@ -120,17 +125,18 @@ def _is_looked_for(lot: _Compared, mine: Fingerprint) -> bool:
     return mine.id not in lot.crowded and not repeats_another(lot.notes.get(mine.where))
 
 
-def _older(tx: Connection, prints: Sequence[Fingerprint], memory: CrawlMemory) -> list[Like]:
+def _older(tx: Connection, lot: _Compared, memory: CrawlMemory) -> list[Like]:
     """Those that are not held, and alike. Those of the lot have no keys meanwhile: they are compared apart."""
     if not memory.has_older:
         return []
-    return [*rows.by_key(tx, prints, most=MOST_LIKE), *_on_host(tx, prints)]
+    prints = list(lot.prints.values())
+    return [*rows.by_key(tx, prints, most=MOST_LIKE), *_on_host(tx, prints, lot.many_of_host)]
 
 
-def _on_host(tx: Connection, prints: Sequence[Fingerprint]) -> list[Like]:
+def _on_host(tx: Connection, prints: Sequence[Fingerprint], many_of_host: int) -> list[Like]:
     """Older ones of the same host that are alike: of a host with a few pages in the lot, as Postgres finds them."""
     pages = Counter(each.where[:2] for each in prints)
-    many = {host for host, n in pages.items() if n >= MANY_OF_HOST}
+    many = {host for host, n in pages.items() if n >= many_of_host}
     few = [each for each in prints if each.where[:2] not in many]
     found = rows.on_host(tx, few, within=WITHIN_HOST, most=MOST_READ) if few else []
     for host, of_host in (rows.of_hosts(tx, many, within=WITHIN_HOST) if many else {}).items():

@@ -28,12 +28,29 @@ from app.store import crawls, db, hosts, server
 from app.store.url_rows import Where
 
 _log = structlog.get_logger()
-AT_ONCE = 200  # pages: planning the queries of a lot takes 1.5 ms, and mirrors share originals
-BYTES_AT_ONCE = 8_000_000  # of their texts; one page at least
 SHARE_S = 0.25  # of the two seconds between two runs: a crawl may need all cores
-MOST_S, BACKLOG = 4.0, 10_000  # as long as so many pages wait: a fleet finds more of them than one run takes
 ORPHANS = 200
 BLOCKS = 64  # of the table of duplicates that are looked at for orphans: 3,000 rows, 10 ms; a million takes ten minutes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lots:
+    """How many pages are compared at once, and for how long.
+
+    pages         of a lot: planning its queries takes 1.5 ms, and mirrors share originals
+    octets        of their texts; one page at least
+    many_of_host  pages: all fingerprints of their host are read once, and compared at once
+    most_s        as long as more than `backlog` pages wait: a fleet finds more of them than one run takes
+    """
+
+    pages: int = 200
+    octets: int = 8_000_000
+    many_of_host: int = 5
+    most_s: float = 4.0
+    backlog: int = 10_000
+
+
+USUAL = Lots()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,11 +73,16 @@ class _ComparedLot(NamedTuple):
 
 
 def find_near(
-    engine: Engine, *, within_s: float = MOST_S, memory: NearMemory | None = None, crawl_id: int | None = None
+    engine: Engine,
+    *,
+    within_s: float = USUAL.most_s,
+    memory: NearMemory | None = None,
+    crawl_id: int | None = None,
+    lots: Lots = USUAL,
 ) -> NearFound:
     """Compare pages for so long, of crawls that no other process compares; reopen duplicates whose originals are gone.
 
-    While more than BACKLOG pages wait, it goes on for MOST_S.
+    While more pages wait than `lots.backlog`, it goes on for `lots.most_s`.
 
     memory: of the calls before;   crawl_id: the first crawl, else the one whose page has waited longest
     """
@@ -68,7 +90,7 @@ def find_near(
     began_s = time.monotonic()
     found = NearFound(reopened=reopen(engine))
     while True:
-        lot = db.repeat(partial(_compare_lot, engine, memory, crawl_id))
+        lot = db.repeat(partial(_compare_lot, engine, memory, crawl_id, lots))
         if lot is None:
             break
         crawl_id = lot.crawl_id  # until none of it waits: its fingerprints are held here
@@ -76,19 +98,21 @@ def find_near(
         found.near += lot.near
         found.review += lot.review
         spent_s = time.monotonic() - began_s
-        if spent_s > MOST_S or (spent_s > within_s and not _is_behind(engine)):
+        if spent_s > lots.most_s or (spent_s > within_s and not _is_behind(engine, lots.backlog)):
             break
     if found != NearFound():
         _log.info("near.found", pages=found.pages, near=found.near, review=found.review, reopened=found.reopened)
     return found
 
 
-def catch_up(engine: Engine, crawl_id: int, *, within_s: float, pause: Callable[[], object]) -> None:
+def catch_up(
+    engine: Engine, crawl_id: int, *, within_s: float, pause: Callable[[], object], lots: Lots = USUAL
+) -> None:
     """Compare pages until none of this crawl waits, or for so long.   pause: called while another process compares"""
     ends_s, memory = time.monotonic() + within_s, NearMemory()
     while _waits(engine, crawl_id) and (left_s := ends_s - time.monotonic()) > 0:
         if db.repeat(partial(_is_free, engine, crawl_id)):
-            find_near(engine, within_s=min(left_s, MOST_S), memory=memory, crawl_id=crawl_id)
+            find_near(engine, within_s=min(left_s, lots.most_s), memory=memory, crawl_id=crawl_id, lots=lots)
         else:
             pause()
 
@@ -100,7 +124,7 @@ def _waits(engine: Engine, crawl_id: int) -> bool:
 
 def help_find(engine: Engine) -> NearFound:
     """Compare pages beside beat, while it is behind, of crawls that no other process compares."""
-    return find_near(engine) if db.repeat(partial(_is_behind, engine)) else NearFound()
+    return find_near(engine) if db.repeat(partial(_is_behind, engine, USUAL.backlog)) else NearFound()
 
 
 def _is_free(engine: Engine, crawl_id: int) -> bool:
@@ -108,9 +132,9 @@ def _is_free(engine: Engine, crawl_id: int) -> bool:
         return server.be_alone(tx, _of(crawl_id))
 
 
-def _is_behind(engine: Engine) -> bool:
+def _is_behind(engine: Engine, backlog: int) -> bool:
     with db.transaction(engine) as tx:
-        return rows.backlog(tx) > BACKLOG
+        return rows.backlog(tx) > backlog
 
 
 def reopen(engine: Engine) -> int:
@@ -150,7 +174,7 @@ def _claim(tx: Connection, first: int | None) -> int | None:
     return next((crawl_id for crawl_id in waiting if server.be_alone(tx, _of(crawl_id))), None)
 
 
-def _compare_lot(engine: Engine, memory: NearMemory, first: int | None) -> _ComparedLot | None:
+def _compare_lot(engine: Engine, memory: NearMemory, first: int | None, lots: Lots) -> _ComparedLot | None:
     """Compare the next pages of a crawl. None: there are none, or other processes compare all crawls that have any.
 
     Hosts are locked last, for the notes alone: nobody else locks what was written before.
@@ -159,13 +183,13 @@ def _compare_lot(engine: Engine, memory: NearMemory, first: int | None) -> _Comp
         crawl_id = _claim(tx, first)
         if crawl_id is None:
             return None
-        waiting = rows.lot(tx, crawl_id, AT_ONCE, most_bytes=BYTES_AT_ONCE)
+        waiting = rows.lot(tx, crawl_id, lots.pages, most_bytes=lots.octets)
         if not waiting:  # another process has just done them
             return _ComparedLot(crawl_id)
         from app.features.near.compare_lot import compare  # numpy comes with it: where no page waits, nobody needs it
 
         held = memory.of(crawl_id)
-        pages, notes = compare(tx, waiting, held)
+        pages, notes = compare(tx, waiting, held, many_of_host=lots.many_of_host)
         _write(tx, waiting, notes)
         rows.done(tx, crawl_id, [each.id for each in waiting])
     held.keep()

@@ -15,21 +15,24 @@ from app.features.near.rows import Fingerprint, Keyed, Like
 if TYPE_CHECKING:
     from app.features.near.alike import Print, Prints
 
-MOST_HELD: Final = 50_000  # 2 MB; beside so many a page is compared in 35 µs, and by keys in 200
-AT_ONCE: Final = 2_000  # leave together: so many keys are neighbours in the index
 MOST_CRAWLS: Final = 8  # whose fingerprints a process holds; those of others are read again
 MOST_LIKE: Final = 8  # fingerprints that are looked at for a page, the closest; some may be of pages that are gone
 MOST_READ: Final = 4  # texts of these that are read
 
 
 class NearMemory:
-    """Remembers the fingerprints of the crawls that were compared last, in the one thread that compares."""
+    """Remembers the fingerprints of the crawls that were compared last, in the one thread that compares.
 
-    def __init__(self) -> None:
+    most_held  fingerprints of a crawl, 2 MB: beside so many a page is compared in 35 µs, and by keys in 200
+    leave      so many at once: their keys are neighbours in the index
+    """
+
+    def __init__(self, *, most_held: int = 50_000, leave: int = 2_000) -> None:
+        self._most_held, self._leave = most_held, leave
         self._crawls: dict[int, CrawlMemory] = {}
 
     def of(self, crawl_id: int) -> "CrawlMemory":
-        found = self._crawls.pop(crawl_id, None) or CrawlMemory(crawl_id)
+        found = self._crawls.pop(crawl_id, None) or CrawlMemory(crawl_id, self._most_held, self._leave)
         if len(self._crawls) >= MOST_CRAWLS:
             del self._crawls[next(iter(self._crawls))]  # it was used longest ago
         self._crawls[crawl_id] = found
@@ -42,8 +45,9 @@ class CrawlMemory:
     Each lot calls `read` first, `write` last, and `keep` when it is committed.
     """
 
-    def __init__(self, crawl_id: int) -> None:
+    def __init__(self, crawl_id: int, most_held: int, leave: int) -> None:
         self.crawl_id = crawl_id
+        self._most_held, self._leave = most_held, leave
         self.held: Prints
         self._keyed: Keyed
         self._as_of: int | None = None  # the last transaction that is in it; None: it is void
@@ -83,9 +87,9 @@ class CrawlMemory:
 
     def write(self, tx: Connection) -> None:
         """Write the keys of those that are too many, and that this lot was compared."""
-        keyed = self._keyed
-        if len(self.held) > MOST_HELD:
-            oldest = self.held.first(min(len(self.held), len(self.held) - MOST_HELD + AT_ONCE))
+        keyed, more = self._keyed, len(self.held) - self._most_held
+        if more > 0:
+            oldest = self.held.first(min(len(self.held), more + self._leave))
             self.held = self.held.behind(len(oldest))
             rows.put_keys(tx, [_fingerprint(each) for each in oldest if each.is_looked_for])
             keyed = keyed._replace(up_to=oldest[-1].id)

@@ -4,11 +4,11 @@ import gzip
 from hashlib import sha256
 
 from app.admin import crawls
-from tests.archive.deposits import all_captures
-from tests.archive.readers import by_warcio
 from tests.crawl.archiving import Archiving
 from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Web, html, redirect
+from tests.features.archive.deposits import all_captures
+from tests.features.archive.readers import by_warcio
 from tests.store.rows import sql
 
 

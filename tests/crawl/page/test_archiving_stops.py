@@ -9,12 +9,12 @@ from app.errors import ServiceError
 from app.features.archive.keep import UNSTORED
 from app.features.archive.keeper import LOOK_S
 from app.model import VisitEnding
-from tests.archive.deposits import all_captures
-from tests.archive.readers import by_warcio
-from tests.archive.test_keeper import full_disk
 from tests.crawl.archiving import Archiving
 from tests.crawl.loop import go, run, start
 from tests.crawl.web import Answer, Hit, Web, html
+from tests.features.archive.deposits import all_captures
+from tests.features.archive.readers import by_warcio
+from tests.features.archive.test_keeper import full_disk
 from tests.store.rows import sql
 
 NOARCHIVE = '<meta name="robots" content="noarchive">'

@@ -6,26 +6,23 @@ import pytest
 
 from app.crawl.page import later
 from app.crawl.state.visit import Visit
-from app.crawl.visit import visit as at_work
 from app.crawl.visit.visit import settle_alone, settle_together
 from app.errors import ServiceError
 from app.features.archive.keep import ARCHIVE
 from app.model import VisitEnding
-from tests.archive.deposits import all_captures
-from tests.archive.test_keeper import full_disk
 from tests.crawl.archiving import Archiving
 from tests.crawl.loop import start
 from tests.crawl.page.test_archiving_stops import random_text
 from tests.crawl.page.test_taken_in import Faulty
 from tests.crawl.web import Site, Web, html
-from tests.runtime.gatherings import DELAY_S, Basket, Make, gathered, gathering, site_of
+from tests.features.archive.deposits import all_captures
+from tests.features.archive.test_keeper import full_disk
+from tests.runtime.gatherings import Basket, Make, gathered, gathering, site_of
 from tests.store.rows import one, sql
 
 
 @pytest.fixture
-def basket(monkeypatch: pytest.MonkeyPatch) -> Basket:
-    monkeypatch.setattr(at_work, "SOONEST_S", 2 * DELAY_S / 3)
-    monkeypatch.setattr(later, "SOONEST_S", 2 * DELAY_S / 3)
+def basket() -> Basket:
     return Basket()
 
 

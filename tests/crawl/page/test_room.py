@@ -1,124 +1,153 @@
 """A large document waits for room in memory, and its visit keeps its lease meanwhile."""
 
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from sqlalchemy import Engine
 
-from app.crawl.page import isolation
-from app.crawl.state import visit as state_visit
 from app.crawl.state.lease import LEASE_MARGIN_S, Lease
 from app.crawl.state.worker import Worker
-from app.errors import LeaseLost, ServiceError
 from app.model import Page
-from app.parse.html.html import read
 from app.runtime.memory_gate import BYTES_PER_BYTE, SMALL_BYTES, MemoryGate
 from tests.crawl.loop import run, start
 from tests.crawl.web import Web, html
-from tests.store.rows import sql
+from tests.store.rows import one, sql
 
 OTHERS = b"x" * SMALL_BYTES
 ROOM_FOR_ONE = 2 * BYTES_PER_BYTE * SMALL_BYTES  # with its markup, not for two
 
 
-class Rooms:
-    """A worker whose room is taken, and what happens until its document is read. Little is left of its lease when it
-    waits, and the others leave the room when it may.
+class Crowded(MemoryGate):
+    """Its room is taken. Little is left of the lease of a visit when it waits, and the others leave when it may.
 
+    leases     of the worker
+    meanwhile  a context around the question whether it may
     answers    whether it may, and seconds that are left of its lease then
     was_taken  whether the room was taken when it was read, once for each reading
     """
 
-    def __init__(self, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-        gate, others = MemoryGate(most_bytes=ROOM_FOR_ONE), ExitStack()
-        others.enter_context(gate.reading(OTHERS, may_wait=lambda: True))
-        self.worker = replace(worker, reading=replace(worker.reading, memory_gate=gate))
+    def __init__(self, leases: Mapping[int, Lease], *, patience_s: float = 30.0) -> None:
+        super().__init__(most_bytes=ROOM_FOR_ONE, patience_s=patience_s)
+        self._leases, self._others = leases, ExitStack()
+        self._others.enter_context(super().reading(OTHERS, may_wait=lambda: True))
+        self.meanwhile: Callable[[], AbstractContextManager[None]] = nullcontext
         self.answers: list[tuple[bool, float]] = []
         self.was_taken: list[bool] = []
-        self.is_taken = True
-        may_wait = isolation.may_wait_for_room
+        self._is_taken = True
 
-        def asked(worker: Worker, lease: Lease, until: float) -> bool:
+    @contextmanager
+    def reading(
+        self,
+        body: bytes,
+        *,
+        may_wait: Callable[[], bool],
+        waits: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> Iterator[None]:
+        def asked() -> bool:
+            (lease,) = self._leases.values()
             lease.ends = lease.now() + LEASE_MARGIN_S
-            answer = may_wait(worker, lease, until)
+            with self.meanwhile():
+                answer = may_wait()
             self.answers.append((answer, lease.left_s()))
             if answer:
-                others.close()
-                self.is_taken = False
+                self._others.close()
+                self._is_taken = False
             return answer
 
-        def reads(*args: object, **options: object) -> Page:
-            self.was_taken.append(self.is_taken)
-            return read(*args, **options)  # type: ignore[arg-type]  # as it was called
+        with super().reading(body, may_wait=asked, waits=waits):
+            self.was_taken.append(self._is_taken)
+            yield
 
-        monkeypatch.setattr(isolation, "may_wait_for_room", asked)
-        monkeypatch.setattr(isolation, "read_html", reads)
+
+Crowd = Callable[..., tuple[Worker, Crowded]]
 
 
 @pytest.fixture
-def rooms(make: Callable[..., Worker], web: Web, monkeypatch: pytest.MonkeyPatch) -> Rooms:
-    site, found = web.site(), Rooms(make(), monkeypatch)
-    site.pages["/"] = html(text="x" * SMALL_BYTES)
-    start(found.worker, site.url())
-    return found
+def crowd(make: Callable[..., Worker], web: Web) -> Crowd:
+    """A worker whose room is taken, and a page that is too large to be read beside the others."""
+
+    def crowd(**given: float) -> tuple[Worker, Crowded]:
+        site, made = web.site(), make()
+        gate = Crowded(made.stays.leases, **given)
+        worker = replace(made, reading=replace(made.reading, memory_gate=gate))
+        site.pages["/"] = html(text="x" * SMALL_BYTES)
+        start(worker, site.url())
+        return worker, gate
+
+    return crowd
 
 
-def test_its_lease_is_extended_while_it_waits(rooms: Rooms) -> None:
-    run(rooms.worker)
-    ((may_wait, left_s),) = rooms.answers
+def test_its_lease_is_extended_while_it_waits(crowd: Crowd) -> None:
+    worker, gate = crowd()
+    run(worker)
+    ((may_wait, left_s),) = gate.answers
     assert may_wait
     assert left_s > LEASE_MARGIN_S + 1
-    assert rooms.was_taken == [False]
+    assert gate.was_taken == [False]
 
 
-@pytest.mark.parametrize("error", [LeaseLost("the host"), ServiceError("Postgres", "start it")])
+@contextmanager
+def another_has_the_lease(engine: Engine) -> Iterator[None]:
+    token = one(engine, "SELECT lease_token FROM hosts")
+    sql(engine, "UPDATE hosts SET lease_token = gen_random_uuid()")
+    yield
+    sql(engine, "UPDATE hosts SET lease_token = :token", token=token)
+
+
+@contextmanager
+def postgres_refuses(engine: Engine) -> Iterator[None]:
+    sql(engine, "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$")
+    sql(engine, "CREATE TRIGGER refused BEFORE UPDATE ON hosts EXECUTE FUNCTION refuse()")
+    try:
+        yield
+    finally:
+        sql(engine, "DROP TRIGGER refused ON hosts")
+        sql(engine, "DROP FUNCTION refuse")
+
+
+@pytest.mark.parametrize("fault", [another_has_the_lease, postgres_refuses])
 def test_it_is_read_at_once_where_its_lease_cannot_be_kept(
-    rooms: Rooms, monkeypatch: pytest.MonkeyPatch, error: Exception
+    crowd: Crowd, fault: Callable[[Engine], AbstractContextManager[None]]
 ) -> None:
-    def extend(worker: Worker, lease: Lease) -> None:
-        raise error
-
-    asked = isolation.may_wait_for_room
-
-    def fails(worker: Worker, lease: Lease, until: float) -> bool:
-        with monkeypatch.context() as meanwhile:
-            meanwhile.setattr(state_visit, "extend", extend)
-            return asked(worker, lease, until)
-
-    monkeypatch.setattr(isolation, "may_wait_for_room", fails)
-    run(rooms.worker)
-    ((may_wait, _),) = rooms.answers
+    worker, gate = crowd()
+    gate.meanwhile = lambda: fault(worker.engine)
+    run(worker)
+    ((may_wait, _),) = gate.answers
     assert not may_wait
-    assert rooms.was_taken == [True]
+    assert gate.was_taken == [True]
 
 
-def test_it_waits_no_longer_than_a_request_may_take(rooms: Rooms, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolation, "ROOM_PATIENCE_S", 0.0)
-    run(rooms.worker)
-    assert [may_wait for may_wait, _ in rooms.answers] == [False]
-    assert rooms.was_taken == [True]
+def test_it_waits_no_longer_than_a_request_may_take(crowd: Crowd) -> None:
+    worker, gate = crowd(patience_s=0.0)
+    run(worker)
+    assert [may_wait for may_wait, _ in gate.answers] == [False]
+    assert gate.was_taken == [True]
 
 
-def test_one_that_is_too_large_for_the_room_is_read_apart(
-    make: Callable[..., Worker], web: Web, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_that_is_too_large_for_the_room_is_read_apart(make: Callable[..., Worker], web: Web) -> None:
     """It would make the worker grow by more than the room, for good."""
-    here: list[int] = []
+    made, site, apart = make(), web.site(), list[int]()
+    readers = made.reading.readers
 
-    def reads(body: bytes, **options: object) -> Page:
-        here.append(len(body))
-        return read(body, **options)  # type: ignore[arg-type]  # as it was called
+    def page(body: bytes, *args: Any, **options: Any) -> Any:
+        found = readers.page(body, *args, **options)
+        assert isinstance(found, Page)
+        apart.append(len(body))
+        return found
 
-    monkeypatch.setattr(isolation, "read_html", reads)
-    made, site = make(), web.site()
-    worker = replace(made, reading=replace(made.reading, memory_gate=MemoryGate(most_bytes=ROOM_FOR_ONE)))
+    noted: Any = SimpleNamespace(page=page, patience_s=readers.patience_s)
+    reading = replace(made.reading, memory_gate=MemoryGate(most_bytes=ROOM_FOR_ONE), readers=noted)
+    worker = replace(made, reading=reading)
     site.pages |= {"/": html("/large", text="small"), "/large": html(text="large " * SMALL_BYTES)}
     start(worker, site.url())
     run(worker)
     kept = {row["url"]: row["chars"] for row in sql(worker.engine, TEXTS)}
     assert kept == {site.url("/"): len("small"), site.url("/large"): len("large " * SMALL_BYTES) - 1}
-    assert [size for size in here if size > SMALL_BYTES] == []
+    assert [size > SMALL_BYTES for size in apart] == [True]
 
 
 TEXTS = "SELECT url, length(main_text) AS chars FROM pages"

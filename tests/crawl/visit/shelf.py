@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from app.beat import claim
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
-from app.crawl.visit.visit import LOOKED_AFTER_S, PREPARE_S, VisitReport, go_on, visit
+from app.crawl.visit.visit import PREPARE_S, VisitReport, go_on, visit
 from app.runtime.delay_queue import DelayQueue
 from app.store.host_rows import Offer
 from tests.crawl.ahead import ahead
@@ -33,7 +33,8 @@ class Shelf(DelayQueue[Visit]):
 
     def park(self, visit: Visit, until: float) -> bool:
         ready_at = visit.turn.ready_at - max(visit.start.connect_s, PREPARE_S)
-        assert until == ready_at or (visit.start.promised and until <= min(ready_at, visit.now() + LOOKED_AFTER_S))
+        latest = min(ready_at, visit.now() + visit.worker.stays.settled_within_s)
+        assert until == ready_at or (visit.start.promised and until <= latest)
         self.held.append(visit)
         return True
 

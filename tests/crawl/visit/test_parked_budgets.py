@@ -10,7 +10,7 @@ from app.admin.audit import audit
 from app.crawl.request.slots import HOLD_AGAIN_S, HOLD_S
 from app.crawl.state.line import Line, Lines
 from app.crawl.state.worker import Worker
-from app.crawl.visit.visit import LOOKED_AFTER_S, go_on
+from app.crawl.visit.visit import go_on
 from app.model import VisitEnding
 from app.runtime.delay_queue import DelayQueue
 from app.store import budgets
@@ -150,7 +150,7 @@ def test_a_visit_that_waits_long_for_a_promised_start_hears_of_a_pause(make: Mak
     (visit,) = shelf.held
     shelf.held.clear()
     sql(worker.engine, "UPDATE hosts SET pause_requested = :pause", pause=pause)
-    visit.batch.started -= LOOKED_AFTER_S
+    visit.batch.started -= visit.worker.stays.settled_within_s
     assert go_on(visit).ending == ("paused" if pause else VisitEnding.PARKED)
     assert one(worker.engine, "SELECT count(*) FROM visits WHERE ending IS NULL") == (not pause)
     assert one(worker.engine, "SELECT count(*) FROM fetches") == 1, "nothing is asked of the host meanwhile"

@@ -7,7 +7,6 @@ import pytest
 from app.admin.audit import audit
 from app.beat import claim
 from app.crawl.state.visit import Visit
-from app.crawl.visit import visit as at_work
 from app.crawl.visit.visit import VisitReport, go_on, take_up, visit
 from app.model import Budgets, VisitEnding
 from app.runtime.delay_queue import DelayQueue
@@ -74,10 +73,9 @@ def test_a_worker_that_stops_sends_no_more_for_what_is_parked(make: Make, web: W
     assert {row["state"] for row in sql(worker.engine, "SELECT state FROM hosts")} == {"idle"}
 
 
-def test_many_links_are_settled_before_it_is_parked(make: Make, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(at_work, "PARKED_LINKS", 5)
-    monkeypatch.setattr(at_work, "PARKED_JOINS", 5)
+def test_many_links_are_settled_before_it_is_parked(make: Make, web: Web) -> None:
     worker, shelf = shelved(make, settle_s=100.0)
+    worker = replace(worker, stays=replace(worker.stays, parked_links=5))
     start(worker, site_of(web, 9).url())
     begin(worker)
     assert (shelf.next().ending, settled(worker.engine)) == (VisitEnding.PARKED, 1)
@@ -143,12 +141,10 @@ def test_results_wait_for_the_next_settle_and_no_longer(make: Make, web: Web) ->
 
 
 @pytest.mark.parametrize(("longest", "ending"), [(0.9, "delay"), (1.2, "parked")])
-def test_a_turn_far_beyond_a_settle_is_not_waited_for(
-    make: Make, web: Web, monkeypatch: pytest.MonkeyPatch, longest: float, ending: str
-) -> None:
+def test_a_turn_far_beyond_a_settle_is_not_waited_for(make: Make, web: Web, longest: float, ending: str) -> None:
     """A pause would not be heard of, and what was picked might not be wanted any more."""
-    monkeypatch.setattr(at_work, "LOOKED_AFTER_S", longest * DELAY_S)
     worker, shelf = shelved(make, settle_s=DELAY_S / 4, jitter=0.0)
+    worker = replace(worker, stays=replace(worker.stays, settled_within_s=longest * DELAY_S))
     start(worker, site_of(web, 3).url())
     assert (begin(worker).ending, len(shelf.held)) == (ending, int(ending == "parked"))
     assert one(worker.engine, "SELECT count(*) FROM fetches") == 1, "it is settled before"

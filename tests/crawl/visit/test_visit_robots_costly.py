@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from app.admin.robots_check import check
-from app.crawl.page.gate import COSTLY_MOST
+from app.crawl.page.fetch import COSTLY_MOST
 from app.crawl.state.robots_book import RobotsBook
 from app.crawl.state.worker import Worker
 from app.model import Budgets, Cause, Url

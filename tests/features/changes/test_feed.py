@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from sqlalchemy import Engine, text
@@ -14,11 +13,11 @@ from app.features.changes import cursor as cursors
 from app.features.changes import rows
 from app.features.changes.cursor import Cursor, EventPlace
 from app.features.changes.feed import Feed
-from app.store import db
 from tests.crawl import loop
 from tests.crawl.web import Answer, Site, Web, html
 from tests.features.changes.rebuilt import final, rebuilt, stored
 from tests.store.rows import make_crawl, make_host, one, sql
+from tests.store.statements import statements
 
 NOINDEX = '<meta name="robots" content="noindex">'
 COUNT = "SELECT count(*) FROM changes"
@@ -81,19 +80,14 @@ def test_a_page_that_went_and_stays_as_it_was_has_returned(worker: Worker, site:
     assert rebuilt(worker.engine, crawl.id) == stored(worker.engine, crawl.id)
 
 
-def test_an_unchanged_page_costs_no_statement(worker: Worker, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    run, made = db.run, []
-
-    def noting(*args: Any) -> Any:
-        made.append(str(args[1]))
-        return run(*args)
-
-    monkeypatch.setattr(db, "run", noting)
-    loop.start(worker, site.url())
-    loop.run(worker)
-    assert len([each for each in made if "INTO changes" in each]) in {1, 2, 3}
-    made.clear()
-    again(worker)
+def test_an_unchanged_page_costs_no_statement(worker: Worker, site: Site) -> None:
+    made: list[str] = []
+    with statements(worker.engine, made.append):
+        loop.start(worker, site.url())
+        loop.run(worker)
+        assert len([each for each in made if "INTO changes" in each]) in {1, 2, 3}
+        made.clear()
+        again(worker)
     assert made
     assert not [each for each in made if "changes" in each]
 

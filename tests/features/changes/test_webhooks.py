@@ -207,10 +207,7 @@ def test_a_dead_one_costs_the_others_nothing(crawled: Worker, hook: Site, web: W
     assert deliver.rest_s(10_000) == deliver.REST_MOST_S
 
 
-def test_two_senders_never_serve_one_subscriber_at_once(
-    crawled: Worker, hook: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(deliver, "EVENTS_MOST", 1)
+def test_two_senders_never_serve_one_subscriber_at_once(crawled: Worker, hook: Site) -> None:
     add(crawled, hook.url("/hook"))
     with ThreadPoolExecutor(4) as pool:
         assert sum(pool.map(lambda _: run(crawled, most=1), range(4))) == 5

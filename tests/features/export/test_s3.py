@@ -9,7 +9,7 @@ import pytest
 from obstore.store import S3Store
 
 from app.errors import InputError, ServiceError
-from tests.archive.store import BUCKET, ObjectStore, running
+from tests.features.archive.store import BUCKET, ObjectStore, running
 from tests.features.export.conftest import HOSTS, PAGES, Planted
 
 ALL = HOSTS * PAGES

@@ -6,7 +6,7 @@ import pytest
 
 from app.admin import edit
 from app.crawl.state.worker import Worker
-from app.features.near.find import NearFound, catch_up, find_near
+from app.features.near.find import Lots, NearFound, catch_up, find_near
 from app.features.near.fingerprint import DUPLICATE_BITS
 from app.model import CrawlChange
 from app.store import server
@@ -38,12 +38,8 @@ def test_two_pages_for_review_do_not_make_each_other_wait(worker: Worker, site: 
 
 
 @pytest.mark.parametrize(("backlog", "pages"), [(10_000, 2), (2, 4), (0, 5)])
-def test_it_goes_on_past_its_share_while_many_pages_wait(
-    worker: Worker, site: Site, monkeypatch: pytest.MonkeyPatch, backlog: int, pages: int
-) -> None:
-    monkeypatch.setattr("app.features.near.find.AT_ONCE", 2)
-    monkeypatch.setattr("app.features.near.find.BACKLOG", backlog)
-    assert find_near(crawled(worker, site), within_s=0.0).pages == pages
+def test_it_goes_on_past_its_share_while_many_pages_wait(worker: Worker, site: Site, backlog: int, pages: int) -> None:
+    assert find_near(crawled(worker, site), within_s=0.0, lots=Lots(pages=2, backlog=backlog)).pages == pages
 
 
 def test_pages_are_compared_in_little_memory(worker: Worker, web: Web) -> None:
@@ -74,13 +70,9 @@ def test_entries_of_a_reference_are_for_review(worker: Worker, web: Web) -> None
     assert "review" in found.values()
 
 
-def test_a_crawl_that_has_ended_is_compared_lot_by_lot(
-    worker: Worker, site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("app.features.near.find.AT_ONCE", 1)
-    monkeypatch.setattr("app.features.near.find.MOST_S", 0.0)
+def test_a_crawl_that_has_ended_is_compared_lot_by_lot(worker: Worker, site: Site) -> None:
     engine = crawled(worker, site)
-    catch_up(engine, 1, within_s=60.0, pause=never)
+    catch_up(engine, 1, within_s=60.0, pause=never, lots=Lots(pages=1, most_s=0.0))
     assert one(engine, "SELECT count(*) FROM near_queue") == 0
     assert len(notes(engine)) == 1
 
@@ -103,22 +95,18 @@ def never() -> None:
     raise AssertionError("no other process compares")
 
 
-def test_the_texts_of_a_lot_are_bounded(worker: Worker, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_texts_of_a_lot_are_bounded(worker: Worker, site: Site) -> None:
     """Each lot is one page then, however many bytes that has."""
-    monkeypatch.setattr("app.features.near.find.BYTES_AT_ONCE", 1)
     engine = crawled(worker, site)
-    assert find_near(engine, within_s=0.0) == NearFound(pages=1)
+    assert find_near(engine, within_s=0.0, lots=Lots(octets=1)) == NearFound(pages=1)
     assert find_near(engine).pages == 4
 
 
 @pytest.mark.parametrize("many", [1, 100])
-def test_pages_of_a_host_are_compared_one_by_one_or_at_once(
-    worker: Worker, site: Site, monkeypatch: pytest.MonkeyPatch, many: int
-) -> None:
-    monkeypatch.setattr("app.features.near.compare_lot.MANY_OF_HOST", many)
+def test_pages_of_a_host_are_compared_one_by_one_or_at_once(worker: Worker, site: Site, many: int) -> None:
     site.pages |= {"/a": html(text=f"{prose()} of"), "/b": html(text=f"{prose()} {prose(15, 77)}")}
     engine = crawled(worker, site)
-    find_near(engine)
+    find_near(engine, lots=Lots(many_of_host=many))
     ((_, kind, _),) = notes(engine)
     assert kind == "review"
     assert one(engine, "SELECT bits FROM duplicates") > DUPLICATE_BITS

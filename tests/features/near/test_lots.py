@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from app.errors import ServiceError
 from app.features.near import rows as near
-from app.features.near.find import find_near
+from app.features.near.find import Lots, find_near
 from app.features.near.memory import NearMemory
 from app.store import db
 from tests.features.near.test_find import prose
@@ -35,28 +35,30 @@ def alike(engine: Engine, seed: int, *crawls: str, hosts: int = HOSTS) -> None:
         put(engine, pages)
 
 
+def lots_of(n: int) -> Lots:
+    return Lots(pages=n, backlog=10**6)
+
+
 def start_again(engine: Engine) -> None:
     for table in TABLES:
         sql(engine, f"DELETE FROM {table}")
     sql(engine, QUEUE)
 
 
-def by_lots_of(engine: Engine, monkeypatch: pytest.MonkeyPatch, n: int) -> Notes:
-    monkeypatch.setattr("app.features.near.find.AT_ONCE", n)
+def by_lots_of(engine: Engine, n: int, *, most_held: int = 10**6) -> Notes:
     start_again(engine)
-    memory = NearMemory()
-    while find_near(engine, within_s=0.0, memory=memory).pages:
+    memory = NearMemory(most_held=most_held)
+    while find_near(engine, within_s=0.0, memory=memory, lots=lots_of(n)).pages:
         pass
     return notes(engine)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_lots_of_any_size_find_the_same(engine: Engine, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    monkeypatch.setattr("app.features.near.find.BACKLOG", 10**6)
+def test_lots_of_any_size_find_the_same(engine: Engine, seed: int) -> None:
     alike(engine, seed, "c")
-    one_by_one = by_lots_of(engine, monkeypatch, 1)
+    one_by_one = by_lots_of(engine, 1)
     assert {kind for _, _, kind, _, _ in one_by_one} == {"near", "review"}
-    assert all(by_lots_of(engine, monkeypatch, n) == one_by_one for n in (7, 200))
+    assert all(by_lots_of(engine, n) == one_by_one for n in (7, 200))
 
 
 class Killer(Thread):
@@ -75,35 +77,34 @@ class Killer(Thread):
                 self.killed += 1
 
 
-def compare(url: str, seed: int) -> int:
+def compare(url: str, seed: int, size: Lots, held: int) -> int:
     """As a process does it that is started again when it was killed. Returns how many lots it has done."""
     dice, engine, lots = random.Random(seed), db.connect(url, session_name=COMPARER), 0
-    memory = NearMemory()
+    memory = NearMemory(most_held=held)
     while True:
         try:
             with db.transaction(engine) as tx:
                 if not near.crawls(tx):
                     break
-            lots += find_near(engine, within_s=dice.choice((0.0, 0.05)), memory=memory).pages > 0
+            lots += find_near(engine, within_s=dice.choice((0.0, 0.05)), memory=memory, lots=size).pages > 0
         except ServiceError:
-            memory = NearMemory()
+            memory = NearMemory(most_held=held)
     engine.dispose()
     return lots
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_one_process_and_four_some_of_which_are_killed_find_the_same(
-    engine: Engine, database_url: str, monkeypatch: pytest.MonkeyPatch, seed: int
+    engine: Engine, database_url: str, seed: int
 ) -> None:
-    monkeypatch.setattr("app.features.near.find.BACKLOG", 10**6)
-    monkeypatch.setattr("app.features.near.memory.MOST_HELD", (0, 7, 10**6)[seed % 3])
+    held = (0, 7, 10**6)[seed % 3]
     alike(engine, seed, "a", "b", "c", hosts=5)
-    alone = by_lots_of(engine, monkeypatch, 200)
-    monkeypatch.setattr("app.features.near.find.AT_ONCE", random.Random(seed).choice((3, 5, 11)))
+    alone = by_lots_of(engine, 200, most_held=held)
+    pages = random.Random(seed).choice((3, 5, 11))
     start_again(engine)
     killer = Killer(engine, random.Random(seed))
     killer.start()
-    asides = [Aside(partial(compare, database_url, 10 * seed + n)) for n in range(4)]
+    asides = [Aside(partial(compare, database_url, 10 * seed + n, lots_of(pages), held)) for n in range(4)]
     lots = [aside.outcome() for aside in asides]
     killer.stopping.set()
     killer.join()

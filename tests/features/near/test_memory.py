@@ -1,7 +1,6 @@
 """What is held of fingerprints between lots: the answers are those of keys alone, whatever happens in between."""
 
 import random
-from collections.abc import Callable
 from hashlib import sha256
 from itertools import cycle
 from typing import Any
@@ -11,18 +10,17 @@ from sqlalchemy import Engine, text
 
 from app.admin import deletion
 from app.errors import ServiceError
-from app.features.near import memory as near_memory
 from app.features.near.alike import Print
-from app.features.near.find import find_near
+from app.features.near.find import Lots, find_near
 from app.features.near.memory import NearMemory
 from app.store import db
 from tests.crawl.loop import make_settings
 from tests.features.near.test_find import prose
 from tests.store.rows import make_crawl, one, sql
 
-HOSTS, PAGES = 5, 12
-LOT = 8
+HOSTS, PAGES, OF_D = 5, 12, 15
 ALL = 1_000_000
+LOTS = Lots(pages=8, backlog=ALL)
 Notes = list[tuple[Any, ...]]
 PAGE = """
 INSERT INTO pages (host_id, crawl_id, key, url, status, main_text, title, body_sha256, text_sha256, body_bytes,
@@ -43,7 +41,7 @@ QUEUE = "INSERT INTO near_queue (host_id, crawl_id, key) SELECT host_id, crawl_i
 def mirrors(engine: Engine) -> None:
     """Two crawls of hosts that mirror each other, but for words here and there, and a few pages that do not."""
     rng = random.Random(1)
-    crawls = {make_crawl(engine, "c"): PAGES, make_crawl(engine, "d"): 3}
+    crawls = {make_crawl(engine, "c"): PAGES, make_crawl(engine, "d"): OF_D // HOSTS}
     pages = []
     for crawl, most in crawls.items():
         for host in range(1, HOSTS + 1):
@@ -73,7 +71,7 @@ def notes(engine: Engine) -> Notes:
 def compared(engine: Engine, *memories: NearMemory) -> Notes:
     """What is found lot by lot, by each of these in turn."""
     for memory in cycle(memories):
-        if not find_near(engine, within_s=0.0, memory=memory).pages:
+        if not find_near(engine, within_s=0.0, memory=memory, lots=LOTS).pages:
             return notes(engine)
         compared_last = one(engine, "SELECT crawl_id FROM fingerprints_keyed ORDER BY compared_by DESC LIMIT 1")
         assert held(memory, compared_last) == held(fresh(engine, compared_last), compared_last)
@@ -91,24 +89,15 @@ def fresh(engine: Engine, crawl_id: int) -> NearMemory:
     return memory
 
 
-@pytest.fixture(autouse=True)
-def lots(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.features.near.find.AT_ONCE", LOT)
-    monkeypatch.setattr("app.features.near.find.BACKLOG", ALL)
-    monkeypatch.setattr(near_memory, "AT_ONCE", 3)
+def holding(most: int) -> NearMemory:
+    return NearMemory(most_held=most, leave=3)
 
 
 @pytest.fixture
-def hold(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    return lambda most: monkeypatch.setattr(near_memory, "MOST_HELD", most)
-
-
-@pytest.fixture
-def by_keys(engine: Engine, hold: Callable[[int], None]) -> Notes:
+def by_keys(engine: Engine) -> Notes:
     """What is found when nothing is held. Afterwards all is as it was before."""
-    hold(0)
     mirrors(engine)
-    found = compared(engine, NearMemory())
+    found = compared(engine, holding(0))
     assert {kind for _, _, kind, _, _ in found} == {"near", "review"}
     assert one(engine, "SELECT count(*) FROM fingerprint_keys") > 0
     for table in ("duplicates", "fingerprints", "fingerprint_keys", "fingerprints_keyed"):
@@ -118,9 +107,8 @@ def by_keys(engine: Engine, hold: Callable[[int], None]) -> Notes:
 
 
 @pytest.mark.parametrize("most", [1, 7, 30, ALL])
-def test_the_answers_are_those_of_keys(engine: Engine, by_keys: Notes, hold: Callable[[int], None], most: int) -> None:
-    hold(most)
-    assert compared(engine, NearMemory()) == by_keys
+def test_the_answers_are_those_of_keys(engine: Engine, by_keys: Notes, most: int) -> None:
+    assert compared(engine, holding(most)) == by_keys
     beyond = "SELECT count(*) AS n FROM fingerprints JOIN fingerprints_keyed USING (crawl_id) WHERE id > up_to"
     assert all(row["n"] <= most for row in sql(engine, f"{beyond} GROUP BY crawl_id"))
     assert (one(engine, "SELECT count(*) FROM fingerprint_keys") == 0) is (most == ALL)
@@ -129,35 +117,26 @@ def test_the_answers_are_those_of_keys(engine: Engine, by_keys: Notes, hold: Cal
 
 @pytest.mark.parametrize("most", [7, ALL])
 @pytest.mark.parametrize("processes", [2, 3])
-def test_processes_may_compare_in_turn(
-    engine: Engine, by_keys: Notes, hold: Callable[[int], None], most: int, processes: int
-) -> None:
-    hold(most)
-    assert compared(engine, *(NearMemory() for _ in range(processes))) == by_keys
+def test_processes_may_compare_in_turn(engine: Engine, by_keys: Notes, most: int, processes: int) -> None:
+    assert compared(engine, *(holding(most) for _ in range(processes))) == by_keys
 
 
 @pytest.mark.parametrize("most", [7, ALL])
-def test_a_process_may_be_killed_between_lots(
-    engine: Engine, by_keys: Notes, hold: Callable[[int], None], most: int
-) -> None:
-    hold(most)
-    while find_near(engine, within_s=0.0).pages:
+def test_a_process_may_be_killed_between_lots(engine: Engine, by_keys: Notes, most: int) -> None:
+    while find_near(engine, within_s=0.0, memory=holding(most), lots=LOTS).pages:
         pass
     assert notes(engine) == by_keys
 
 
 @pytest.mark.parametrize("most", [7, ALL])
-def test_a_lot_that_is_rolled_back_is_not_remembered(
-    engine: Engine, by_keys: Notes, hold: Callable[[int], None], most: int
-) -> None:
-    hold(most)
-    memory = NearMemory()
-    find_near(engine, within_s=0.0, memory=memory)
+def test_a_lot_that_is_rolled_back_is_not_remembered(engine: Engine, by_keys: Notes, most: int) -> None:
+    memory = holding(most)
+    find_near(engine, within_s=0.0, memory=memory, lots=LOTS)
     sql(engine, "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$")
     sql(engine, "CREATE TRIGGER refused BEFORE DELETE ON near_queue EXECUTE FUNCTION refuse()")
     try:
         with pytest.raises(ServiceError):
-            find_near(engine, within_s=0.0, memory=memory)
+            find_near(engine, within_s=0.0, memory=memory, lots=LOTS)
     finally:
         sql(engine, "DROP TRIGGER refused ON near_queue")
         sql(engine, "DROP FUNCTION refuse")
@@ -165,10 +144,9 @@ def test_a_lot_that_is_rolled_back_is_not_remembered(
 
 
 @pytest.mark.parametrize("most", [0, 7, ALL])
-def test_pages_that_change_are_held_anew(engine: Engine, hold: Callable[[int], None], most: int) -> None:
-    hold(most)
+def test_pages_that_change_are_held_anew(engine: Engine, most: int) -> None:
     mirrors(engine)
-    memory, rng = NearMemory(), random.Random(5)
+    memory, rng = holding(most), random.Random(5)
     compared(engine, memory)
     for gone in (False, False, True):
         rows = sql(engine, "SELECT host_id, crawl_id, key FROM pages ORDER BY url, crawl_id")
@@ -183,16 +161,13 @@ def test_pages_that_change_are_held_anew(engine: Engine, hold: Callable[[int], N
     assert one(engine, orphans) == 0
 
 
-def test_fingerprints_of_a_deleted_crawl_get_no_keys(
-    engine: Engine, database_url: str, hold: Callable[[int], None]
-) -> None:
+def test_fingerprints_of_a_deleted_crawl_get_no_keys(engine: Engine, database_url: str) -> None:
     mirrors(engine)
-    memory = NearMemory()
+    memory = NearMemory(most_held=OF_D)
     compared(engine, memory)
     deletion.delete(engine, make_settings(database_url), "c", patience_s=0.0)
     put(engine, [made(2, 1, 99, prose(220, seed=0))])
     sql(engine, QUEUE.replace("ORDER", "WHERE url LIKE '%/99' ORDER"))
-    hold(0)
     assert find_near(engine, memory=memory).pages == 1
     left = one(engine, "SELECT count(*) FROM fingerprint_keys WHERE key >> 25 = 1")
     assert (left, len(memory.of(2).held)) == (0, 0)

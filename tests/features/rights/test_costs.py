@@ -1,33 +1,28 @@
 """A page without any statement costs a look: no row, no query, no request more than without the feature."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import pytest
+from sqlalchemy import Engine
 
 from app import plugins
 from app.crawl.state.worker import Worker
-from app.store import db
 from tests.crawl.loop import run, start
 from tests.crawl.web import Web, html
 from tests.store.rows import one
+from tests.store.statements import statements
 
 PAGES = 30
 WITHOUT = tuple(name for name in plugins.BUILT_IN if name != "app.features.rights.part")
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def asked(engine: Engine) -> Iterator[list[str]]:
     """The queries that were run, each by its text."""
-    run, made = db.run, []
-
-    def noting(*args: Any) -> Any:
-        made.append(str(args[1]))
-        return run(*args)
-
-    monkeypatch.setattr(db, "run", noting)
-    return made
+    made: list[str] = []
+    with statements(engine, made.append):
+        yield made
 
 
 def crawl(worker: Worker, web: Web, name: str, **header: str) -> None:
