@@ -25,7 +25,7 @@ def flower(folder: Path, *arguments: str, **env: str) -> subprocess.Popen[str]:
 @pytest.mark.parametrize("address", ["0.0.0.0", "127.0.0.1.example.org", "::"])
 def test_another_address_is_refused_without_a_login(tmp_path: Path, address: str) -> None:
     process = flower(tmp_path, f"--address={address}")
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=300)
     assert process.returncode == 1
     assert f"flower --address {address}" in said
     assert "FLOWER_BASIC_AUTH=user:password" in said
@@ -33,7 +33,7 @@ def test_another_address_is_refused_without_a_login(tmp_path: Path, address: str
 
 def test_an_address_in_the_environment_is_refused_too(tmp_path: Path) -> None:
     process = flower(tmp_path, FLOWER_ADDRESS="0.0.0.0")
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=300)
     assert (process.returncode, "FLOWER_BASIC_AUTH" in said) == (1, True)
 
 
@@ -58,7 +58,7 @@ def test_it_starts_on_loopback_or_with_a_login(
             assert listening(process.pid) == {"0100007F"}
     finally:
         process.terminate()
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
 
 
 def listening(pid: int) -> set[str]:

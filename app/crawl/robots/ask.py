@@ -80,7 +80,7 @@ def follow(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot, *, auth
         answer = _hop(visit, url, request._replace(fresh=True), first)
     seen = {url.key}
     for _ in range(HOPS):
-        target = _target(visit.worker.canon, url, answer.reply)
+        target = target_of(visit.worker.canon, url, answer.reply)
         if target is None or answer.is_busy:
             break
         if target.key in seen:
@@ -273,8 +273,8 @@ def _send_in_a_slot(
     return None
 
 
-def _target(canon: Canon, url: Url, reply: Reply) -> Url | None:
-    """The target of a redirect.
+def target_of(canon: Canon, url: Url, reply: Reply) -> Url | None:
+    """The target of a redirect of a rule file.
 
     None if the reply is no redirect, or has no valid target: then it counts as 404 would.
     """

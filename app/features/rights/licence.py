@@ -8,6 +8,7 @@ a licence that was not read leaves their verdicts unknown.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import structlog
 
@@ -42,6 +43,7 @@ SHARE = 20  # at most one request in this many is for these files, however long 
 MARK = f"{LICENCE}="
 _NAMED = re.compile(r"license=(\S+) \(")  # of a line of `tdm.text`
 MOST = 4  # files of a visit; a site that names more has most of them unread
+MOST_REDIRECTS = 3
 _log = structlog.get_logger()
 
 
@@ -142,33 +144,50 @@ def _known(worker: Worker, notes: Notes, file: str, host: str) -> HeldLicence:
 
 
 def _ask(visit: Visit, file: Url, known: HeldLicence) -> bool:
-    """Ask for a file, if robots.txt of its origin allows it. False: the visit is to leave, and nothing was sent.
+    """Ask for a file, as robots.txt of its origin allows, and follow its redirects in the same way.
 
+    False: the visit is to leave, and nothing was sent. Raises LeaseLost.
+    """
+    found = _answer(visit, file, None)
+    if found is None:
+        return False
+    at, requests = file, 1
+    while isinstance(found, Reply) and requests <= MOST_REDIRECTS and not visit.rest.is_blocked:
+        target = ask.target_of(visit.worker.canon, at, found)
+        if target is None:
+            break
+        at, requests = target, requests + 1
+        found = _answer(visit, at, ask.LONGEST_HOP_WAIT_S) or "redirects, and is not to be had at this host's delay"
+    problem = found if isinstance(found, str) else None
+    _note(visit, file, known, found if isinstance(found, Reply) else None, problem, requests)
+    return True
+
+
+def _answer(visit: Visit, file: Url, longest_s: float | None) -> Reply | str | None:
+    """The answer; a line where its host may not be contacted now, or its robots.txt refuses it.
+
+    longest_s: to wait for the slot; None: as for a page. Returns None if there was no slot, and nothing was sent.
     Raises LeaseLost.
     """
     if file.host != visit.lease.host:  # its robots.txt, and the file
         outlast(visit.worker, visit.lease, 2 * (ask.LONGEST_SLOT_WAIT_S + visit.worker.settings.robots_deadline_s))
     rules = _rules(visit, file.origin)
     if rules is NoRules.WAIT:
-        return False
+        return None
     if not isinstance(rules, Robots):
-        _note(visit, file, known, None, "is not asked for: robots.txt of its origin is out of reach")
-    elif not rules.allowed(file.target):
-        _note(visit, file, known, None, "is not asked for: robots.txt of its origin refuses it")
-    else:
-        reply = _reply(visit, file)
-        if reply is None:
-            return False
-        if isinstance(reply, str):
-            _note(visit, file, known, None, reply)
-        else:
-            _note(visit, file, known, reply, None)
-            visit.worker.hooks.rules_answered(visit=visit, reply=reply, is_known=known.terms is not None)
-    return True
+        return "is not asked for: robots.txt of its origin is out of reach"
+    if not rules.allowed(file.target):
+        return "is not asked for: robots.txt of its origin refuses it"
+    reply = _reply(visit, file, longest_s)
+    if isinstance(reply, Reply):
+        held = notes_of(visit.origins).known.get(file.text)
+        is_known = held is not None and held.terms is not None
+        visit.worker.hooks.rules_answered(visit=visit, reply=reply, is_known=is_known)
+    return reply
 
 
-def _reply(visit: Visit, file: Url) -> Reply | str | None:
-    """The answer; a line where its host may not be contacted now. None: the visit is to leave, and nothing was sent."""
+def _reply(visit: Visit, file: Url, longest_s: float | None) -> Reply | str | None:
+    """The answer; a line where its host may not be contacted now. None: there was no slot, and nothing was sent."""
     settings = visit.worker.settings
     request = Request(
         url=file.text,
@@ -180,7 +199,8 @@ def _reply(visit: Visit, file: Url) -> Reply | str | None:
     if file.host != visit.lease.host:
         reply, _ = ask.send_elsewhere(visit, file, request)
         return f"is at {file.host}, which may not be contacted now" if reply is None else reply
-    slot = slots.take(visit, file, settings.robots_deadline_s)
+    wait = slots.take if longest_s is None else partial(slots.wait, longest_s=longest_s)
+    slot = wait(visit, file, deadline_s=settings.robots_deadline_s)
     sent = send.send(visit, slot, Sending(request, file, "new")) if slot is not None else None
     if sent is None:
         return None
@@ -232,7 +252,7 @@ def _rules(visit: Visit, origin: Origin) -> Robots | NoRules:
             return NoRules.SHUT
 
 
-def _note(visit: Visit, file: Url, known: HeldLicence, reply: Reply | None, problem: str | None) -> None:
+def _note(visit: Visit, file: Url, known: HeldLicence, reply: Reply | None, problem: str | None, requests: int) -> None:
     """Note the result in the visit and the batch. A file that could not be had leaves what was read before."""
     reading = RslReading(None, problem) if reply is None else _reading(reply)
     has_answer = reply is not None and _is_answer(reply)
@@ -243,7 +263,7 @@ def _note(visit: Visit, file: Url, known: HeldLicence, reply: Reply | None, prob
         known.terms, known.problem = None if has_answer else known.terms, reading.problem or ""
         _log.info("licence.unread", url=file.text, why=known.problem)
     again_s = AGAIN_S if has_answer else AGAIN_UNKNOWN_S
-    known.ask_at = visit.now() + max(again_s, SHARE * visit.pace.delay_s)
+    known.ask_at = visit.now() + max(again_s, SHARE * requests * visit.pace.delay_s)
     row: LicenceRow = {
         "url": file.text,
         "contents": None if contents is None else rsl.as_rows(contents),
@@ -260,7 +280,7 @@ def _is_answer(reply: Reply) -> bool:
 
 
 def _reading(reply: Reply) -> RslReading:
-    """A licence is read from a whole 2xx alone. A redirect is not followed: the site may name the place itself."""
+    """A licence is read from a whole 2xx alone."""
     if reply.failure is not None or reply.status is None:
         return RslReading(None, f"could not be had: {reply.failure or reply.detail}")
     if not 200 <= reply.status < 300 or reply.is_part:

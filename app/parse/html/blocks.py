@@ -50,10 +50,7 @@ HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 # does is only laid out oddly. They take a byte in Python's strings where others make every letter take two.
 # A block is _OPEN, its tag and names, _NAMES_END, what is in it, _CLOSE. An _OPEN alone is a break.
 _OPEN, _NAMES_END, _CLOSE, _LINK, _LINK_END = "\x8d\x81\x8f\x90\x9d"
-PERMALINKS = "¶#§🔗\u200b"  # a link of such a sign alone leads to where it stands
-_A_SIGN = rf"\s*+[{PERMALINKS}]\s*+"
-_SIGN = re.compile(_A_SIGN)
-_PERMALINK = re.compile(f"{_LINK}{_A_SIGN}{_LINK_END}")
+_PERMALINKS = frozenset("¶#§🔗\u200b")  # a link of such a sign alone leads to where it stands
 _SENTENCE_ENDS = frozenset(".!?…:;。！？”\"')»")
 _MAX_NAME_CHARS = 300
 _LONG_BYTES, _SENTENCE_BYTES = 80, 40  # of UTF-8: a script with fewer letters a word has more bytes a letter
@@ -160,10 +157,7 @@ def of(root: Element, *, whole: bool = False) -> Blocks:
 
 def _laid_out(result: etree._XSLTResultTree, *, whole: bool) -> Blocks:  # lxml documents no other name
     blocks = Blocks()
-    marked = result.getroot().text or ""
-    if any(sign in marked for sign in PERMALINKS):
-        marked = _PERMALINK.sub("", marked)
-    _lay_out(blocks, marked)
+    _lay_out(blocks, result.getroot().text or "")
     _add_up(blocks, frozenset() if whole else _LANDMARKS)
     return blocks
 
@@ -212,7 +206,7 @@ def _lay_out(blocks: Blocks, marked: str) -> None:
 
 def is_permalink(text: str) -> bool:
     """Whether a link of such a text leads to where it stands."""
-    return _SIGN.fullmatch(text) is not None
+    return text.strip() in _PERMALINKS
 
 
 def _lines_of(run: str) -> str:
@@ -221,22 +215,28 @@ def _lines_of(run: str) -> str:
 
 
 def _unlinked(run: str, in_link: bool) -> tuple[str, int, bool]:
-    """The run without marks of links, how many characters are linked, and whether a link goes on after it."""
+    """The run without marks of links and without permalinks, how many characters are linked, and whether a link goes on
+    after it.
+    """
     if not in_link:
         before, _, rest = run.partition(_LINK)
         inner, ends, after = rest.partition(_LINK_END)
         if ends and _LINK not in rest and _LINK_END not in before + after:  # one link, as mostly
-            return before + inner + after, len(inner.strip()), False
+            linked = inner.strip()
+            return (before + after, 0, False) if linked in _PERMALINKS else (before + inner + after, len(linked), False)
     first, *parts = run.split(_LINK)
-    texts, linked = [first], 0
+    texts, size, goes_on = [first], 0, False
     if in_link:
         texts, parts = [], [first, *parts]
-    for part in parts:
+    for n, part in enumerate(parts):
         inner, end, after = part.partition(_LINK_END)
-        linked += len(inner.strip())
-        in_link = not end
+        goes_on = not end
+        linked, is_whole = inner.strip(), end and (n > 0 or not in_link)
+        if is_whole and linked in _PERMALINKS:
+            inner, linked = "", ""
+        size += len(linked)
         texts += [inner, after]
-    return "".join(texts).replace(_LINK_END, ""), linked, in_link
+    return "".join(texts).replace(_LINK_END, ""), size, goes_on
 
 
 def _add_up(blocks: Blocks, left_out: frozenset[str]) -> None:

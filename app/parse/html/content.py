@@ -229,18 +229,22 @@ _HEADED, _INSIDE = 1, 2
 
 def _tables(blocks: Blocks) -> dict[int, int]:
     """The tables of data with a header, and what stands inside of any table of data: kept or left as a whole."""
-    parents = blocks.parents
+    parents, tags = blocks.parents, blocks.tags
     around: dict[int, int] = {}  # blocks in tables, and the table of each
     layout: set[int] = set()
     counts: dict[str, dict[int, int]] = {"th": {}, "td": {}, "tr": {}}  # how many of each table
-    for n, tag in enumerate(blocks.tags):
-        above = around.get(parents[n])
-        if above is not None and tag in _LAYOUT:
-            layout.add(above)
-        if tag == "table":
-            around[n] = n
-        elif above is not None:
-            around[n] = above
+    for start in [n for n, tag in enumerate(tags) if tag == "table"]:
+        if start in around:  # in another one
+            continue
+        around[start] = start
+        for n in range(start + 1, len(tags)):
+            above = around.get(parents[n])
+            if above is None:  # behind it
+                break
+            tag = tags[n]
+            if tag in _LAYOUT:
+                layout.add(above)
+            around[n] = n if tag == "table" else above
             if tag in counts:
                 counts[tag][above] = counts[tag].get(above, 0) + 1
     headed, cells, rows = counts["th"], counts["td"], counts["tr"]

@@ -1,6 +1,6 @@
-"""A reader of the events has what `pages` has, while several writers settle, are killed with -9, and begin anew.
+"""A reader of the events has what `pages` has, while several writers and beat are killed with -9, and begin anew.
 
-TIPTOE_TEST_MOMENTS and TIPTOE_TEST_KILLS make it longer: 200 and 200 take some minutes.
+FAULTS=long makes it longer: 200 moments and 200 kills take some minutes.
 """
 
 import itertools
@@ -14,8 +14,6 @@ from typing import Any
 
 from sqlalchemy import Engine, text
 
-from app.admin import crawls
-from app.beat.finish import finish
 from app.beat.sweep import sweep
 from app.config import Settings
 from app.crawl.state.setup import make_engine, make_sender, make_worker
@@ -31,8 +29,7 @@ from tests.features.changes import writer
 from tests.features.changes.rebuilt import Pages, apply, final, stored
 from tests.store.rows import sql
 
-MOMENTS = int(os.environ.get("TIPTOE_TEST_MOMENTS", "20"))
-KILLS = int(os.environ.get("TIPTOE_TEST_KILLS", "10"))
+MOMENTS, KILLS = (200, 200) if os.environ.get("FAULTS") == "long" else (20, 10)
 _forks = multiprocessing.get_context("forkserver")
 _forks.set_forkserver_preload([writer.__name__])
 WRITERS, SITES, PAGES = 3, 5, 8
@@ -104,21 +101,22 @@ class Reader:
 
 
 class Writers:
-    """Processes that crawl. `kill` ends one that is at work with SIGKILL, and starts another."""
+    """Processes that crawl, and beat. `kill` ends one that is at work with SIGKILL, and starts another."""
 
-    def __init__(self, engine: Engine, database_url: str, dice: random.Random) -> None:
-        self._engine, self._url, self._dice = engine, database_url, dice
+    def __init__(self, engine: Engine, database_url: str, crawl: str, dice: random.Random) -> None:
+        self._engine, self._url, self._crawl, self._dice = engine, database_url, crawl, dice
         self._running: dict[str, Any] = {}
         self._numbers = itertools.count()
-        self.killed = 0
+        self.killed = self.beats_killed = 0
 
     def __enter__(self) -> "Writers":
         for _ in range(WRITERS):
             self._start()
+        self._start_beat()
         return self
 
     def __exit__(self, *_: object) -> None:
-        for each in self._running.values():
+        for each in [*self._running.values(), self._beat]:
             each.kill()
             each.join()
 
@@ -130,12 +128,23 @@ class Writers:
             dead.join()
             self.killed += 1
             self._start()
+        if names and self._dice.random() < 0.5:
+            self._beat.kill()
+            self._beat.join()
+            self.beats_killed += 1
+            self._start_beat()
 
     def tend(self) -> None:
         """Start others for those that ended by themselves, as Postgres went under them."""
         for name in [name for name, each in self._running.items() if not each.is_alive()]:
             self._running.pop(name).join()
             self._start()
+        if not self._beat.is_alive():
+            self._start_beat()
+
+    def _start_beat(self) -> None:
+        self._beat = _forks.Process(target=writer.beat, args=(self._url, self._crawl), daemon=True)
+        self._beat.start()
 
     def _start(self) -> None:
         name = f"writer:{next(self._numbers)}"
@@ -174,7 +183,7 @@ def drive(
     moods = Moods(web, dice)
     crawl = loop.start(worker, *(site.url() for site in moods.sites))
     reader, looked = Reader(engine, crawl.id, dice), 0
-    with Writers(engine, settings.database_url, dice) as writers:
+    with Writers(engine, settings.database_url, crawl.name, dice) as writers:
         until = time.monotonic() + 60 + 6 * (kills + moments)
         while writers.killed < kills or looked < moments:
             assert time.monotonic() < until, "they do not get on"
@@ -188,8 +197,6 @@ def drive(
                 loop.bring_forward(engine)  # leases of the dead are over
                 sweep(engine)
             writers.tend()
-            finish(engine)
-            crawls.go_round(engine, crawl.name, settings)
     final(engine)
     reader.read(whole=True)
     with engine.connect() as tx:
@@ -197,6 +204,7 @@ def drive(
     assert reader.seen == written, "each once, in their order"
     assert len(written) >= 5 * kills, "something happened between two of them"
     assert reader.pages == stored(engine, crawl.id)
+    assert kills < 10 or writers.beats_killed > 0
 
 
 def test_the_events_rebuild_the_pages_at_any_moment(worker: Worker, web: Web) -> None:

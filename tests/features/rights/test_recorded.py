@@ -9,7 +9,7 @@ from app.admin import audit, crawls
 from app.crawl.state.worker import Worker
 from app.features.rights import licence as licence_part
 from tests.crawl.loop import run, start
-from tests.crawl.web import Answer, Site, Web, html
+from tests.crawl.web import Answer, Site, Web, html, redirect
 from tests.features.rights.said import licence
 from tests.store.rows import one, sql
 
@@ -161,6 +161,44 @@ def test_a_licence_that_cannot_be_read_is_a_line_and_leaves_it_unknown(
     assert decided(worker) == [f"unread={site.url('/l.xml')} (RSL {site.url('/l.xml')}: {problem})"]
     assert one(worker.engine, "SELECT problem FROM licences") == problem
     assert one(worker.engine, "SELECT ended_because FROM crawls") == "done"
+
+
+def test_redirects_of_a_licence_are_followed_as_the_robots_txt_of_each_origin_allows(
+    worker: Worker, web: Web, site: Site
+) -> None:
+    other, third = web.site(), web.site()
+    third.robots = "User-agent: *\nDisallow: /no"
+    site.robots = f"License: {site.url('/l.xml')}\nLicense: {site.url('/refused.xml')}\nLicense: {site.url('/round')}\n"
+    site.pages |= {
+        "/": html(),
+        "/l.xml": redirect("/there"),
+        "/there": redirect(other.url("/l.xml")),
+        "/refused.xml": redirect(third.url("/no")),
+        "/round": redirect("/round"),
+    }
+    other.pages["/l.xml"] = rsl()
+    start(worker, site.url())
+    run(worker)
+    assert site.paths == [
+        "/robots.txt",
+        "/l.xml",
+        "/there",
+        "/refused.xml",
+        "/round",
+        "/round",
+        "/round",
+        "/round",
+        "/",
+    ]
+    assert (other.paths, third.paths) == (["/robots.txt", "/l.xml"], ["/robots.txt"])
+    assert rights(worker, site) == {"/": "???-"}
+    found = {row["url"]: row["problem"] for row in sql(worker.engine, "SELECT url, problem FROM licences")}
+    assert found == {
+        site.url("/l.xml"): None,
+        site.url("/refused.xml"): "is not asked for: robots.txt of its origin refuses it",
+        site.url("/round"): "could not be had: status 301",
+    }
+    assert audit.audit(worker.engine, worker.settings, None).violations == 0
 
 
 def test_where_robots_txt_refuses_a_licence_it_is_not_asked_for(worker: Worker, site: Site) -> None:
