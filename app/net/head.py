@@ -24,7 +24,7 @@ _ONE_VALUE = frozenset(
 
 _NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2: token
 SLOP_BYTES = 4  # before a status line, as in Chromium: line ends of the body before it, a byte order mark
-_STATUS = re.compile(rb"[\0-\xff]{0,%d}?(HTTP/\S*)\s+([1-9]\d\d)(?!\d)(.*)" % SLOP_BYTES, re.IGNORECASE | re.DOTALL)
+_STATUS = re.compile(rb"[\0-\xff]{0,4}?(HTTP/\S*)\s+([1-9]\d\d)(?!\d)(.*)", re.IGNORECASE | re.DOTALL)  # slop, too
 # Transfer codings that change the octets of a body. What is none of these changes nothing, whatever it is called.
 _APPLIED = re.compile(r"chunked|gzip|compress|deflate|\bbr\b|zstd")
 _UNFIT = re.compile(r"[\x00\r\n]")  # RFC 9110 5.5: replaced by a space

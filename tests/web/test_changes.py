@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 from xml.etree import ElementTree
@@ -90,7 +90,9 @@ class Interrupted:
     """Changes of which the second look fails after its first."""
 
     def __init__(self, some: list[PageChange]) -> None:
-        self._looks = iter([some[:1], [*some[1:2], ServiceError("Postgres", "is away")], some[2:3]])
+        self._looks: Iterator[Sequence[PageChange | ServiceError]] = iter(
+            [some[:1], [*some[1:2], ServiceError("Postgres", "is away")], some[2:3]]
+        )
 
     @property
     def found(self) -> Iterator[PageChange]:
