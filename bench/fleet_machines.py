@@ -36,7 +36,6 @@ DELAY_S, JITTER, TOLERANCE_S = 1.0, 0.1, 0.005
 HOSTS, BEATS, WORKERS_EACH = 600, 2, 2
 POOL = 10  # of the pooler, for each core of the database
 EVEN_BAR = 0.5  # the least host's requests over the median host's
-OFFERS_BAR = 1.5  # a visit
 NEARLY, STARTS_S, SETTLES_S = 0.95, 300.0, 15.0
 SESSIONS = load(home=Path("/nonexistent")).pool_size + 4  # of a process, as docs/scaling.md has it
 BROKERS = ("valkey", "rabbitmq")
@@ -59,7 +58,8 @@ def main(arguments: argparse.Namespace) -> None:
             print("fleet of machines on rabbitmq: skipped: RabbitMQ is not installed (apt-get install rabbitmq-server)")
             continue
         rows = _run(arguments, broker)
-        table(f"fleet on {broker}: {arguments.machines} machines, {rows[0]['hosts']} hosts at {DELAY_S:g} s", rows)
+        bars = f"bars: least/median {EVEN_BAR:g}, no violation, clients {SESSIONS} a process, sessions {_sessions()}"
+        table(f"fleet on {broker}: {arguments.machines} machines, hosts at {DELAY_S:g} s ({bars})", rows)
         save("fleet_machines", {"broker": broker, "rows": rows, "seconds": arguments.seconds, "env": arguments.env})
 
 
@@ -72,6 +72,11 @@ def _missing() -> str | None:
             return None
     except NotAllowed as error:
         return f"no network namespaces here, which need Linux, root and iproute2: {error}"
+
+
+def _sessions() -> int:
+    """Of the pooler to Postgres."""
+    return POOL * (os.cpu_count() or 1)
 
 
 def _run(arguments: argparse.Namespace, broker: str) -> list[dict[str, Cell]]:
@@ -124,7 +129,7 @@ class Fleet:
                 self.home / "pooler",
                 database,
                 listen_addr=f"127.0.0.1,{here}",
-                default_pool_size=str(POOL * (os.cpu_count() or 1)),
+                default_pool_size=str(_sessions()),
                 max_client_conn="1000",
                 admin_users="bench",
             )
@@ -236,7 +241,7 @@ def _window(web: Web, mark: int, watch: Watch, seconds: float) -> dict[str, Cell
         "visits a page": round(visits / cost.pages, 3),
         "offers a visit": round(offers / max(visits, 1), 2),
         **watch.seen,
-        "sessions may be": SESSIONS * watch.fleet.processes,
+        "may be": SESSIONS * watch.fleet.processes,
     }
 
 
