@@ -268,11 +268,10 @@ class FleetWatch:
 
     def judged(self) -> JudgedGaps:
         """The newest requests, as in the last sample while it is good. Raises ServiceError."""
-        with self._lock:
-            if self.kept.has("sample"):
-                return self.kept.of(lambda: NOTHING, "sample").judged
-            with snapshot(self.engine) as tx:
-                return _judged(tx)
+        if self.kept.has("sample"):
+            return self.kept.of(lambda: NOTHING, "sample").judged
+        with snapshot(self.engine) as tx:
+            return _judged(tx)
 
 
 @contextmanager

@@ -92,10 +92,12 @@ FROM (
     ) AS first
 ) AS due
 CROSS JOIN (
-    SELECT count(*) FILTER (WHERE offers_missed >= :misses) AS missed, coalesce(max(offers_missed), 0) AS missed_most
+    SELECT count(*) FILTER (WHERE offers_missed >= :misses) AS missed,
+           coalesce(max(offers_missed) FILTER (
+               WHERE lease_until > statement_timestamp() - interval '1 minute' AND NOT pause_requested), 0
+           ) AS missed_most
     FROM hosts
-    WHERE state = 'offered' AND lease_until > statement_timestamp() - interval '1 minute'
-      AND queue = ANY(CAST(:queues AS text[])) AND NOT pause_requested
+    WHERE state = 'offered' AND queue = ANY(CAST(:queues AS text[]))
 ) AS vain
 
 -- judged: the newest requests of the last minutes, each against the one before to its host

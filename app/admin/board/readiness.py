@@ -36,7 +36,8 @@ def readiness(watch: FleetWatch, *, stall_s: float | None) -> Readiness:
             finding = f"is {found or 'not there'}, and this Tiptoe wants {migrate.revisions()[-1]}"
             schema = Check(name="schema", grade=Grade.FAIL, finding=finding, remedy=remedy)
             return Readiness(checks=[schema])
-        now = watch.now(sampled=False, most=0)
+        with fleet.snapshot(watch.engine) as tx:  # it waits for nobody who looks
+            now = fleet.now(tx, watch.queues, fleet.NOTHING, watch.kept, most=0)
     except TookTooLong:  # the viewer asked for a page: whether Postgres serves others is not known
         raise
     except TiptoeError as error:
