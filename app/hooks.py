@@ -111,6 +111,11 @@ class Hooks:
         raise NotImplementedError
 
     @hook
+    def columns(self) -> Mapping[str, str]:
+        """Columns of pages, with their types: `page_read` puts them into the row's `data`, under the feature's name."""
+        raise NotImplementedError
+
+    @hook
     def steps(self) -> "Sequence[SettleStep]":
         """The steps that it adds to a settle (`app.crawl.state.part`). Called once a process."""
         raise NotImplementedError

@@ -9,7 +9,7 @@ import importlib
 import importlib.util
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
 from types import ModuleType
@@ -49,7 +49,7 @@ class Plugin:
     """A plugin as it was loaded.
 
     version  of its distribution; None: it is no installed one
-    readers  of media types;   tables: of its own
+    readers  of media types;   tables: of its own;   columns: of pages, with their types
     problem  why it is left out; None: it is not
     """
 
@@ -59,6 +59,7 @@ class Plugin:
     hooks: Sequence[str] = ()
     readers: Sequence[Reader] = ()
     tables: Sequence[Table] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
     problem: str | None = None
 
 
@@ -143,10 +144,20 @@ def backlog(tx: "Connection") -> dict[str, int]:
 def ours() -> list[Plugin]:
     """Our own features, with the hooks that they answer."""
     return [
-        Plugin(name=name.split(".")[-2], is_ours=True, hooks=_answered(module))
+        Plugin(
+            name=name.split(".")[-2],
+            is_ours=True,
+            hooks=_answered(module),
+            columns=module.columns() if hasattr(module, "columns") else {},
+        )
         for name, module in sorted(manager().list_name_plugin())
         if module is not None
     ]
+
+
+def furnishing(names: tuple[str, ...]) -> list[Plugin]:
+    """The plugins that have columns of pages: ours, and strangers' of these names."""
+    return [each for each in (*ours(), *strangers(names)) if each.columns]
 
 
 @cache
@@ -186,9 +197,8 @@ def columns_of(names: tuple[str, ...], data: Mapping[str, Any] | None) -> list[t
     """Columns of these plugins, `plugin.column`, with their values of a page.   data: of its row"""
     return [
         (f"{plugin.name}.{column}", value)
-        for plugin in (strangers(names) if data else ())
-        for reader in plugin.readers
-        for column in reader.columns
+        for plugin in (furnishing(names) if data else ())
+        for column in plugin.columns
         if (value := value_of(data, plugin.name, column)) is not None
     ]
 
@@ -220,7 +230,8 @@ def _loaded(name: str) -> Plugin:
         readers, tables, module = (), (), None
     if problem is not None:
         return Plugin(name=name, version=version, problem=problem)
-    return Plugin(name=name, version=version, hooks=_answered(module), readers=readers, tables=tables)
+    columns = {column: kind for reader in readers for column, kind in reader.columns.items()}
+    return Plugin(name=name, version=version, hooks=_answered(module), readers=readers, tables=tables, columns=columns)
 
 
 def _other_version(dist: metadata.Distribution) -> str | None:

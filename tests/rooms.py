@@ -75,7 +75,7 @@ class Rooms:
 
 
 def room_of(name: str) -> str:
-    """The folder of a test, two deep: `tests/crawl` of `tests/crawl/page/test_read.py::test_it`. A feature is a room."""
+    """The folder of a test, two deep: `tests/crawl` of `tests/crawl/page/test_read.py::test_it`; a feature's, three."""
     folders = name.partition("::")[0].split("/")[:-1]
     return "/".join(folders[: 3 if folders[:2] == ["tests", "features"] else 2]) or "."
 

@@ -3,6 +3,7 @@
 import pytest
 
 from app import hooks, plugins
+from app.features.export.columns import ColumnType, of_plugins
 
 HOOKS = [name for name in vars(hooks.Hooks) if not name.startswith("_")]
 
@@ -24,3 +25,9 @@ def test_it_answers_as_pluggy_does() -> None:
     assert asked == by_pluggy
     assert len(asked) > 1, "the order counts"
     assert plugins.hooks().readers() == hook.readers() == [], "nobody answers"
+
+
+def test_columns_of_a_feature_are_columns_of_an_export() -> None:
+    ours = plugins.Plugin(name="sizes", is_ours=True, columns={"words": "integer"})
+    (column,) = of_plugins([ours])
+    assert (column.name, column.type, column.asked) == ("sizes.words", ColumnType.INTEGER, False)

@@ -84,6 +84,7 @@ def test_an_interrupted_run_says_how_far_each_room_came(project: Path) -> None:
     [
         ("tests/crawl/page/test_read.py::test_it[a/b::c]", "tests/crawl"),
         ("tests/policy/test_a.py::test_it", "tests/policy"),
+        ("tests/features/near/test_a.py::test_it", "tests/features/near"),
         ("tests/test_a.py::test_it", "tests"),
         ("test_a.py::test_it", "."),
     ],

@@ -34,7 +34,7 @@ def listed(names: tuple[str, ...], known: Sequence[PluginState]) -> list[dict[st
                 "state": _state(plugin, of.get(plugin.name)),
                 "hooks": list(plugin.hooks),
                 "reads": [media_type for reader in plugin.readers for media_type in reader.media_types],
-                "columns": [f"{plugin.name}.{column}" for reader in plugin.readers for column in reader.columns],
+                "columns": [f"{plugin.name}.{column}" for column in plugin.columns],
                 "tables": [table.name for table in plugin.tables],
                 "problem": plugin.problem or _why_off(of.get(plugin.name)),
             }

@@ -73,12 +73,11 @@ COLUMNS: Final[Mapping[ExportKind, tuple[ExportColumn, ...]]] = {
 
 
 def of_plugins(found: Sequence[Plugin]) -> tuple[ExportColumn, ...]:
-    """Columns of pages that plugins read of documents: `plugin.column`."""
+    """Columns of pages that plugins and features have of their own: `plugin.column`."""
     return tuple(
         ExportColumn(f"{plugin.name}.{column}", ColumnType(type_))
         for plugin in found
-        for reader in plugin.readers
-        for column, type_ in reader.columns.items()
+        for column, type_ in plugin.columns.items()
     )
 
 

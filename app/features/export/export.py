@@ -46,7 +46,7 @@ class Exported:
 
 def export_rows(engine: Engine, settings: Settings, wish: ExportWish, tell: Tell = lambda rows: None) -> Exported:
     """Export. tell: called with the rows so far. Raises InputError, ServiceError."""
-    found = plan(engine, wish, columns.of_plugins(plugins.strangers(settings.plugins)))
+    found = plan(engine, wish, columns.of_plugins(plugins.furnishing(settings.plugins)))
     with target.opened(wish.to, endings=found.endings) as (place, name), target.writing(place):
         before = progress.recall(place, found.signature) if name is None else None
         state = before or _fresh(found)
