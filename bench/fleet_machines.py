@@ -192,7 +192,7 @@ class Watch:
             "clients of a machine": max(Counter(str(row["addr"]) for row in clients).values(), default=0),
             "sessions": len(sessions),
             "longest wait ms": max(
-                (1000 * int(row["maxwait"]) + int(row["maxwait_us"]) // 1000 for row in pools), default=0
+                (1000 * int(str(row["maxwait"])) + int(str(row["maxwait_us"])) // 1000 for row in pools), default=0
             ),
             "unread in a queue": self._unread(),
         }

@@ -103,6 +103,7 @@ def _reading(at: float, n: int) -> Reading:
         at=at,
         statements=Counter({VISIT: n, SETTLE: 2 * n, "BEGIN": n, "COMMIT": n, "urls.pick": n}),
         sql_ms=Counter({"urls.pick": float(n)}),
+        rows=Counter({"urls.pick": n}),
         transactions=3 * n,
         messages=n,
         cpu={"workers": n / 100, "postgres": n / 200, cpu.ORIGIN: n / 10},
