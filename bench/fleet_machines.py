@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psycopg
 from kombu import Connection
@@ -212,7 +213,7 @@ def _length(connection: Connection, queue: str) -> int:
         return 0
 
 
-def _shown(admin: psycopg.Connection, command: str) -> list[dict[str, object]]:
+def _shown(admin: psycopg.Connection, command: str) -> list[dict[str, Any]]:
     cursor = admin.execute(command.encode())
     heads = [column.name for column in cursor.description or ()]
     return [dict(zip(heads, row, strict=True)) for row in cursor]

@@ -103,7 +103,7 @@ def _reading(at: float, n: int) -> Reading:
         at=at,
         statements=Counter({VISIT: n, SETTLE: 2 * n, "BEGIN": n, "COMMIT": n, "urls.pick": n}),
         sql_ms=Counter({"urls.pick": float(n)}),
-        rows=Counter({"urls.pick": n}),
+        rows=Counter({"urls.pick": 50 * n}),
         transactions=3 * n,
         messages=n,
         cpu={"workers": n / 100, "postgres": n / 200, cpu.ORIGIN: n / 10},
@@ -122,7 +122,7 @@ def test_a_cost_is_of_the_pages_between_two_readings() -> None:
     meter = _meter(_reading(0.0, 1), _reading(10.0, 10), _reading(20.0, 30), _reading(30.0, 99))
     lines = [_line(9.0), _line(12.0), _line(13.0), _line(14.0, uri="/robots.txt"), _line(15.0, status=404), _line(21.0)]
     cost = meter.cost(lines, begin=5.0, end=25.0)
-    assert (cost.pages, cost.begin, cost.seconds) == (2, 10.0, 10.0)
+    assert (cost.pages, cost.begin, cost.seconds, cost.rows["urls.pick"]) == (2, 10.0, 10.0, 1_000)
     assert cost.per_page() == {
         "messages": 10.0,
         "visits": 10.0,
