@@ -1,6 +1,9 @@
 """Settings that cannot be, or that nobody has."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -98,6 +101,16 @@ def test_one_that_was_a_setting_is_named_with_what_holds_now(monkeypatch: pytest
         ("is not a setting any more", "write its domain into TIPTOE_CRAWL_ADDRESSES, and unset it"),
     ]
     assert why_unknown("TIPTOE_CONTCAT") == ("is not a setting", "correct its spelling, or unset it")
+
+
+def test_a_worker_names_in_its_log_what_was_a_setting(tmp_path: Path) -> None:
+    """Its logging is set up as a worker's is, by Celery's signal."""
+    code = "import app.celery; from celery import signals; signals.setup_logging.send(sender=None)"
+    env = {**os.environ, "TIPTOE_STALL_S": "5", "TIPTOE_LOG_FORMAT": "json", "TIPTOE_HOME": str(tmp_path)}
+    said = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    (line,) = [line for line in (said.stdout + said.stderr).splitlines() if "settings.ignored" in line]
+    assert "TIPTOE_STALL_S" in line
+    assert "a process that hangs for 60 s ends itself; unset it" in line
 
 
 def test_there_are_at_most_50_settings() -> None:

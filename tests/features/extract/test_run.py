@@ -155,6 +155,28 @@ def test_what_one_page_does_to_a_handler_costs_no_other(shelf: Shelf, shared: Sh
     ]
 
 
+@pytest.mark.parametrize(("declared_s", "lease_s"), [(0.5, 75.0), (300.0, 615.0)])
+def test_a_handler_has_the_deadline_that_it_declares(
+    shelf: Shelf, shared: Shared, declared_s: float, lease_s: float
+) -> None:
+    shelf.due(shelf.put_all([("/books/1", body("One"))]), BOOKS)
+    extraction = shared(
+        f"""
+        import time
+        @handler(match="/books/", deadline_s={declared_s})
+        def books(page):
+            if {declared_s} < 1:
+                time.sleep(60)
+            yield {{"title": page.title}}
+        """
+    )
+    work(extraction)
+    assert extraction.lease_s == lease_s
+    (row,) = extractions(shelf.engine)
+    assert (row["cause"] or "").startswith("took longer than 0.5 s" if declared_s < 1 else "")
+    assert (row["cause"] is None) == (declared_s > 1)
+
+
 def test_a_new_version_makes_older_items_stale_and_replaces_them(shelf: Shelf, shared: Shared) -> None:
     found = shelf.put_all([("/books/1", body("One")), ("/books/2", body("Two"))])
     shelf.due(found, BOOKS)
