@@ -5,9 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
 from app import plugins
+from app.errors import ServiceError
 from app.metrics import exposition
 from app.metrics.exposition import FLEET
 from app.metrics.fleet import BACKLOGS, GOOD_S, FleetPage
@@ -173,6 +174,16 @@ def test_what_waits_for_each_feature_is_told(engine: Engine) -> None:
     found = shown(FleetPage(FleetWatch(engine, QUEUES), offer_s=10.0))
     waiting = {queue: found[f"tiptoe_backlog_pages {queue}"] for queue in BACKLOGS}
     assert waiting == {"handlers": 0, "near_duplicates": 3, "search": 2}
+
+
+def test_a_snapshot_is_of_one_moment_and_only_reads(engine: Engine) -> None:
+    with fleet.snapshot(engine) as tx:
+        seen = [fleet.now(tx, QUEUES, fleet.NOTHING, fleet.RecentReads()).states]
+        make_crawl(engine)
+        seen.append(fleet.now(tx, QUEUES, fleet.NOTHING, fleet.RecentReads()).states)
+    assert seen == [{}, {}]
+    with pytest.raises(ServiceError, match="read-only"), fleet.snapshot(engine) as tx:
+        tx.execute(text("UPDATE crawls SET name = 'x'"))
 
 
 def test_each_queue_of_a_feature_is_in_the_metrics(engine: Engine) -> None:
