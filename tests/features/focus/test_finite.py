@@ -231,7 +231,7 @@ def test_facets_that_are_chosen_together_stay_refused(worker: Worker, site: Site
         return page(f"{Random(hit.path).randint(100, 9_999)} things", *FRAME, links=[chosen(each) for each in others])
 
     site.pages["/"] = page(words("/"), links=[*(f"/all/{n}" for n in range(5)), path])
-    site.answer = answer  # type: ignore[method-assign, assignment]
+    site.answer = answer  # type: ignore[method-assign]
     start(worker, site.url(), budgets=Budgets(max_pages=300))
     run(worker)
     assert set(paths) <= set(site.pages_asked)
