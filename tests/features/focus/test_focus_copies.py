@@ -113,16 +113,11 @@ def test_ours_without_a_budget_nothing_is_compared() -> None:
     assert [name for name in focus.yields if name.startswith("≈")] == []
 
 
-def test_a_refused_copy_is_fetched_after_all_once_while_it_waits() -> None:
+def test_one_of_a_poor_group_is_fetched_after_all_while_none_waits() -> None:
     focus = judging()
-    for target in ("/x/{}", "/x/{}?print=1"):
-        for n in range(4):
-            learn(focus, target.format(n), prose(n))
-    learn(focus, "/x/5", prose(5))
-    focus.yields["?print"] = Yield(fetched=4, lately=3.4, refused=99)
-    assert [focus.retries("?print") for _ in range(2)] == [False, False], "the 100th"
-    focus.yields["?print"] = Yield(fetched=4, lately=3.4, refused=49)
-    assert [focus.retries("?print") for _ in range(2)] == [True, False], "the 50th"
+    for refused, retries in ((48, False), (99, False), (399, True), (399, False)):
+        focus.yields["?print"] = Yield(fetched=4, lately=3.4, refused=refused)
+        assert focus.retries("?print") is retries, refused
     focus.note(url("/x/77?print=1"), is_new=False, found_on=None)
     assert focus.retries("?print"), "the one before was fetched"
 
