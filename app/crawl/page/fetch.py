@@ -135,8 +135,7 @@ def _send(visit: Visit, slot: Slot, due: Due, url: Url, attempts: int, *, isolat
 #     what its site reserves (crawls that honour opt-outs) ▶ files that features ask its site for ▶ whether it is a trap
 #
 # A robots.txt, a tdmrep.json or another file of its site that nobody knows yet is asked for here, at the host's pace.
-# The
-# page's own turn comes after the gate, in `app.crawl.request.slots`.
+# The page's own turn comes after the gate, in `app.crawl.request.slots`.
 
 
 # URLs of a visit that a robots.txt may be too costly for, at 20 ms each. Further ones get a quarter of the work, which
