@@ -6,7 +6,6 @@ answer those of `STRANGERS` alone: what they bring is data, and their code runs 
 """
 
 import importlib
-import importlib.util
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +20,7 @@ import structlog
 from app.hooks import NAME, Hooks, Janitor, Opening, Reader, Table
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, MetaData
+    from sqlalchemy import Connection
 
     from app.crawl.state.part import SettleStep
 
@@ -113,17 +112,6 @@ def _relay(hook: pluggy.HookCaller) -> Callable[..., Any]:
 def steps(asked: Any) -> "tuple[SettleStep, ...]":
     """The steps that the features of a relay add to a settle."""
     return tuple(step for found in asked.steps() for step in found)
-
-
-def schema() -> "MetaData":
-    """All tables, those that our features declare in their `schema` modules, too."""
-    from app.store.tables import metadata
-
-    for name in BUILT_IN:
-        room = name.rpartition(".")[0]
-        if importlib.util.find_spec(f"{room}.schema") is not None:
-            importlib.import_module(f"{room}.schema")
-    return metadata
 
 
 def janitors() -> list[Janitor]:

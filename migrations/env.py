@@ -5,7 +5,7 @@ from sqlalchemy import Connection
 
 from app.config import current
 from app.errors import SettingError
-from app.plugins import schema
+from app.features import schema
 from app.store import db, migrate, views
 
 

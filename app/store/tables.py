@@ -1,6 +1,6 @@
 """The core's declared tables, for Alembic and for the test that `upgrade head` equals them. Queries live in .sql files.
 
-A feature declares its own in its `schema.py`; `app.plugins.schema` has all of them.
+A feature declares its own in its `schema.py`; `app.features.schema` has all of them.
 
 Every hot key leads with `host_id`, so that Postgres can later be split by it. `urls`, `fetches`, `visits` and `pages`
 carry no foreign keys: hosts and crawls are never deleted, and a key check per row would cost more than the row.

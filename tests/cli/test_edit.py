@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 from app.admin import deletion
 from app.config import load
 from app.errors import ServiceError
-from app.plugins import schema
+from app.features import schema
 from tests.cli.conftest import Tiptoe
 from tests.store.rows import clean, one, sql
 

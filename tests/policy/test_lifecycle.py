@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.plugins import schema
+from app.features import schema
 from app.policy.lifecycle import (
     HOST_TRANSITIONS,
     URL_TRANSITIONS,

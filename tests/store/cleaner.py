@@ -11,7 +11,7 @@ import psycopg
 from sqlalchemy import Engine, event
 from sqlalchemy.pool import QueuePool
 
-from app.plugins import schema
+from app.features import schema
 from app.store import db
 
 FEW = 500  # rows that a table may leave behind, dead

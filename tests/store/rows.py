@@ -11,7 +11,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Engine, text
 
-from app.plugins import schema
+from app.features import schema
 from app.policy.pace import History
 from app.store import crawls, db, hosts, urls
 from app.store.caps import Weak

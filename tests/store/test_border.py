@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import ARRAY, JSON, Column, Connection, Engine, Text, text
 
-from app.plugins import schema
+from app.features import schema
 from app.store.border import clean
 from tests.examples import examples
 from tests.store.rows import admission, admit, make_crawl, make_host

@@ -1,4 +1,4 @@
-"""`alembic upgrade head` is app.plugins.schema, up and down and twice and from two at once."""
+"""`alembic upgrade head` is app.features.schema, up and down and twice and from two at once."""
 
 import re
 from typing import Any
@@ -11,8 +11,8 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, Engine, text
 
+from app.features import schema
 from app.local.services import Services
-from app.plugins import schema
 from app.store import db, migrate, views
 from tests.store import schema_text
 from tests.store.revisions import MIGRATIONS, move
