@@ -15,6 +15,7 @@ def test_status(tiptoe: Tiptoe, site: Site) -> None:
     assert [(row["name"], row["pages"], row["failed"]) for row in document["crawls"]] == [("docs", 2, 3)]
     assert {
         "crawls",
+        "estimated",
         "waiting",
         "waiting_percent",
         "offers",
