@@ -91,3 +91,13 @@ def test_an_interrupted_run_says_how_far_each_room_came(project: Path) -> None:
 )
 def test_a_room_is_a_folder_of_tests(name: str, room: str) -> None:
     assert room_of(name) == room
+
+
+def test_the_command_of_the_faults_names_each_room_that_has_some() -> None:
+    (named,) = re.findall(r"^ROOMS = \$\(addprefix tests/,(.+)\)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    rooms = [ROOT / "tests" / name for name in named.split()]
+    assert [room for room in rooms if not room.is_dir()] == []
+    marked = re.compile(r"mark\.(?:faults|acceptance)\b")
+    files = [path for path in (ROOT / "tests").rglob("test_*.py") if marked.search(path.read_text())]
+    missed = [path for path in files if path != Path(__file__) and not any(room in path.parents for room in rooms)]
+    assert (missed, len(files) > 30) == ([], True)
