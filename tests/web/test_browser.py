@@ -60,6 +60,27 @@ def test_a_page_fits_and_fetches_nothing_from_elsewhere(
     page.context.close()
 
 
+FIRST_CHANGES = """since => new Promise((resolve, reject) => {
+    const heard = [], source = new EventSource(`/changes/stream?crawl=docs&since=${since}`);
+    source.addEventListener("change", each => {
+        heard.push([each.lastEventId, JSON.parse(each.data).url]);
+        if (heard.length == 2) { source.close(); resolve(heard); }
+    });
+    source.onerror = () => reject(new Error("no stream"));
+})"""
+
+
+def test_a_browsers_own_reader_of_events_follows_the_changes(browser: Browser, site: Site, chromium: Chromium) -> None:
+    seen = Seen()
+    page = opened(chromium, seen, browser.entrance)
+    page.goto(browser.url)
+    first, second = page.evaluate(FIRST_CHANGES, "7d")
+    assert page.evaluate(FIRST_CHANGES, first[0])[0] == second, "it goes on after the id of an event"
+    assert all(url.startswith(site.url("/")) for _, url in (first, second))
+    assert seen.said == []
+    page.context.close()
+
+
 def test_hosts_are_filtered_without_a_reload(browser: Browser, chromium: Chromium) -> None:
     seen = Seen()
     page = opened(chromium, seen, browser.entrance)
