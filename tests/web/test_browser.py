@@ -101,7 +101,7 @@ def test_an_order_is_given_by_keyboard(browser: Browser, site: Site, chromium: C
     page.keyboard.type("9")
     page.keyboard.press("Enter")
     page.wait_for_url("**/host?name=**")
-    assert "a delay of 9 s" in page.inner_text(".note.good")
+    assert page.inner_text(".note.good span") == "9 s between requests"
     page.context.close()
 
 
