@@ -19,6 +19,7 @@ from app.admin import audit, crawls, seeds
 from app.browser.page import READ_S
 from app.browser.values import Chromium
 from app.config import Settings, load
+from app.config.constants import variable
 from app.crawl.state.setup import make_engine
 from app.model import Budgets
 from app.model.crawl import CrawlSpec
@@ -45,7 +46,7 @@ class Fleet:
         chosen |= {"database_url": database_url, "broker_url": broker_url, "default_delay_s": DELAY_S, **settings}
         chosen["address_gap_s"] = DELAY_S
         plain = {name: value for name, value in os.environ.items() if not name.startswith("TIPTOE_")}
-        self.env = {**plain, **{f"TIPTOE_{name.upper()}": str(value) for name, value in chosen.items()}}
+        self.env = {**plain, **{variable(name): str(value) for name, value in chosen.items()}}
         self._stack, self._folder = stack, folder
         self.settings: Settings = load(**{name: value for name, value in chosen.items() if name != "home"})
         self.engine: Engine = make_engine(self.settings)
