@@ -109,15 +109,19 @@ class Shell:
         assert process.poll() is None, f"{line} ended: {log.read_text()}"
 
     def end(self) -> None:
-        """Whatever is running, as Ctrl-C ends it."""
+        """Whatever is running, as Ctrl-C ends it; again after a minute: Flower may lose one that comes early."""
         for process in self.running:
             process.send_signal(signal.SIGINT)
         for process in self.running:
-            try:
-                process.wait(PATIENCE_S)
-            except subprocess.TimeoutExpired:
+            for _ in range(5):
+                try:
+                    process.wait(PATIENCE_S / 5)
+                    break
+                except subprocess.TimeoutExpired:
+                    process.send_signal(signal.SIGINT)
+            else:
                 os.killpg(process.pid, signal.SIGKILL)
-                raise
+                raise AssertionError(f"{process.args!r} does not end")
 
 
 @contextmanager
