@@ -34,7 +34,7 @@ def _gathers(parameters: Callable[[Option], Iterator[Parameter]]) -> Callable[..
                 values[column] = _value(option, given[column], is_none)
             elif is_none:
                 values[column] = ()
-        return CrawlChange(budgets=values)
+        return CrawlChange(exact=values)
 
     found = [each for option in OPTIONS.values() for each in parameters(option)]
     gathered.__signature__ = Signature(found)  # type: ignore[attr-defined]  # PEP 362

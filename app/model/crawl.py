@@ -203,7 +203,7 @@ class CrawlSpec(CrawlWishes):
     @classmethod
     def from_columns(cls, row: Any) -> "CrawlSpec":
         """The spec in a row of `crawls`, which has an attribute for each option."""
-        return CrawlChange(budgets={column: _stored(option, row) for column, option in OPTIONS.items()}).of(cls())
+        return CrawlChange(exact={column: _stored(option, row) for column, option in OPTIONS.items()}).of(cls())
 
     def columns(self) -> dict[str, Any]:
         """The values of its columns, by name; lists are lists, as the driver takes them."""
@@ -221,9 +221,9 @@ class CrawlChange:
 
     given: Mapping[str, Any]
 
-    def __init__(self, *, budgets: Mapping[str, Any] = _NOTHING, **wishes: Any) -> None:
-        """budgets: values that count where they are None, too; a wish that is None is not given"""
-        given = {**{column: value for column, value in wishes.items() if value is not None}, **budgets}
+    def __init__(self, *, exact: Mapping[str, Any] = _NOTHING, **wishes: Any) -> None:
+        """exact: values that count where they are None, too; a wish that is None is not given"""
+        given = {**{column: value for column, value in wishes.items() if value is not None}, **exact}
         if unknown := given.keys() - OPTIONS.keys():
             raise TypeError(f"no option of a crawl: {', '.join(sorted(unknown))}")
         object.__setattr__(self, "given", MappingProxyType(given))
@@ -240,11 +240,11 @@ class CrawlChange:
 
     def over(self, values: Mapping[str, Any]) -> "CrawlChange":
         """This change, and these values of options that it does not name."""
-        return CrawlChange(budgets={**values, **self.given})
+        return CrawlChange(exact={**values, **self.given})
 
     def without_fixed(self) -> "CrawlChange":
         """The part that changes a crawl that exists without an edit."""
-        return CrawlChange(budgets={name: value for name, value in self.given.items() if not OPTIONS[name].is_fixed})
+        return CrawlChange(exact={name: value for name, value in self.given.items() if not OPTIONS[name].is_fixed})
 
     def of(self, spec: CrawlSpec) -> CrawlSpec:
         """The spec with this change."""

@@ -221,18 +221,20 @@ class RecentReads:
         self._monotonic = monotonic
         self._values: dict[tuple[str, int], tuple[float, Any]] = {}
 
-    def has(self, what: str, id: int = 0) -> bool:
-        """Whether it was read, and is good."""
-        at, _ = self._values.get((what, id), (float("-inf"), None))
-        return self._monotonic() - at < KEPT_S
+    def last(self, what: str, id: int = 0) -> Any:
+        """The value that was read last, while it is good; else None."""
+        at, value = self._values.get((what, id), (float("-inf"), None))
+        return value if self._monotonic() - at < KEPT_S else None
 
     def of(self, read: Callable[[], T], what: str, id: int = 0) -> T:
         """The value, read now where the last one is too old."""
-        if not self.has(what, id):
-            if len(self._values) >= KEPT_MOST:
-                self._values.clear()
-            self._values[what, id] = self._monotonic(), read()
-        found: T = self._values[what, id][1]
+        last: T | None = self.last(what, id)
+        if last is not None:
+            return last
+        if len(self._values) >= KEPT_MOST:
+            self._values.clear()
+        at, found = self._monotonic(), read()
+        self._values[what, id] = at, found
         return found
 
 
@@ -262,14 +264,14 @@ class FleetWatch:
         sampled: whether samples are needed, which are KEPT_S old at most;   most, only: as in `now`
         """
         with self._lock, snapshot(self.engine) as tx:
-            wants = sampled or self.kept.has("sample")
-            found = self.kept.of(lambda: sample(tx), "sample") if wants else NOTHING
+            found = self.kept.of(lambda: sample(tx), "sample") if sampled else self.kept.last("sample") or NOTHING
             yield tx, now(tx, self.queues, found, self.kept, most=most, only=only)
 
     def judged(self) -> JudgedGaps:
         """The newest requests, as in the last sample while it is good. Raises ServiceError."""
-        if self.kept.has("sample"):
-            return self.kept.of(lambda: NOTHING, "sample").judged
+        last: FleetSample | None = self.kept.last("sample")
+        if last is not None:
+            return last.judged
         with snapshot(self.engine) as tx:
             return _judged(tx)
 

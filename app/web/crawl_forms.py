@@ -49,7 +49,7 @@ def values_of(spec: CrawlSpec) -> Values:
 def change_of(fields: Fields) -> CrawlChange:
     """The change that a form asks for: all of it, as the form shows all. Raises InputError for no number."""
     values = {column: _read(option, fields) for column, option in OPTIONS.items()}
-    return CrawlChange(budgets={column: value for column, value in values.items() if value is not _KEPT})
+    return CrawlChange(exact={column: value for column, value in values.items() if value is not _KEPT})
 
 
 def _read(option: Option, fields: Fields) -> Any:

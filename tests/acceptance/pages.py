@@ -109,7 +109,7 @@ class Shell:
         assert process.poll() is None, f"{line} ended: {log.read_text()}"
 
     def end(self) -> None:
-        """Whatever is running, as Ctrl-C ends it; again after a minute: Flower may lose one that comes early."""
+        """Whatever is running, as Ctrl-C ends it. Flower may lose one that comes early: it gets more, each minute."""
         for process in self.running:
             process.send_signal(signal.SIGINT)
         for process in self.running:
@@ -118,7 +118,8 @@ class Shell:
                     process.wait(PATIENCE_S / 5)
                     break
                 except subprocess.TimeoutExpired:
-                    process.send_signal(signal.SIGINT)
+                    if "flower" in str(process.args):
+                        process.send_signal(signal.SIGINT)
             else:
                 os.killpg(process.pid, signal.SIGKILL)
                 raise AssertionError(f"{process.args!r} does not end")

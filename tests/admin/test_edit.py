@@ -29,7 +29,7 @@ def test_a_change_that_cannot_work_changes_nothing(worker: Worker) -> None:
     before = find(worker.engine, "c")
     with pytest.raises(InputError, match="sitemaps 'some'"):
         edit(
-            worker.engine, worker.settings, "c", CrawlChange(scope="domain", budgets={"max_pages": 7}, sitemaps="some")
+            worker.engine, worker.settings, "c", CrawlChange(scope="domain", exact={"max_pages": 7}, sitemaps="some")
         )
     assert find(worker.engine, "c") == before
 
@@ -40,8 +40,8 @@ def test_two_changes_at_once_both_count(worker: Worker) -> None:
         crawls.lock(tx, crawl.id)
         aside = Aside(lambda: edit(worker.engine, worker.settings, "c", CrawlChange(keep_fresh=True)))
         await_blocked(worker.engine, backend(tx), aside)
-        crawls.change(tx, crawl_id=crawl.id, spec=CrawlChange(budgets={"max_depth": 3}).of(crawl.spec))
-    assert aside.outcome().spec == CrawlChange(keep_fresh=True, budgets={"max_depth": 3}).of(crawl.spec)
+        crawls.change(tx, crawl_id=crawl.id, spec=CrawlChange(exact={"max_depth": 3}).of(crawl.spec))
+    assert aside.outcome().spec == CrawlChange(keep_fresh=True, exact={"max_depth": 3}).of(crawl.spec)
     assert find(worker.engine, "c").spec.budgets == Budgets(max_depth=3)
 
 

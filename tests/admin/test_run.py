@@ -36,7 +36,7 @@ def once_more(
     worker: Worker, *lines: str, max_pages: int | None = None, again: bool = False, **wishes: Any
 ) -> Prepared:
     """As a command asks for it that is given once more."""
-    wish = CrawlChange(budgets={} if max_pages is None else {"max_pages": max_pages}, **wishes)
+    wish = CrawlChange(exact={} if max_pages is None else {"max_pages": max_pages}, **wishes)
     found = seeds.read(worker.settings, lines)
     return prepare(worker.engine, worker.settings, "c", wish, found.urls, again=again)
 

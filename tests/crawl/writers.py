@@ -250,7 +250,7 @@ class Writers:
     def _again(self) -> None:
         """As the command does it that is given once more."""
         name = self._crawl()
-        wish = CrawlChange(budgets={"max_pages": CRAWLS[name]})
+        wish = CrawlChange(exact={"max_pages": CRAWLS[name]})
         found = seeds.read(self._worker.settings, [self._page()])
         prepare(self._worker.engine, self._worker.settings, name, wish, found.urls, again=True)
 

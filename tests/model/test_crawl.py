@@ -34,7 +34,7 @@ def test_the_keywords_of_python_are_the_names_of_the_options() -> None:
 
 def test_a_change_names_no_option_that_is_none() -> None:
     with pytest.raises(TypeError, match="no option of a crawl: max_page, scop"):
-        CrawlChange(scop="any", budgets={"max_page": 1})
+        CrawlChange(scop="any", exact={"max_page": 1})
 
 
 @pytest.mark.parametrize("option", OPTIONS.values(), ids=lambda option: option.column)
@@ -57,8 +57,8 @@ def test_a_spec_comes_back_from_its_columns(spec: CrawlSpec) -> None:
         ({}, {}),
         ({"scope": "any"}, {"scope": "any"}),
         ({"include": (), "exclude": ("y",)}, {"include": (), "exclude": ("y",)}),
-        ({"budgets": {"max_pages": None}}, {"budgets": Budgets(max_depth=0)}),
-        ({"budgets": {"max_seconds": 1.5}}, {"budgets": Budgets(max_pages=7, max_depth=0, max_seconds=1.5)}),
+        ({"exact": {"max_pages": None}}, {"budgets": Budgets(max_depth=0)}),
+        ({"exact": {"max_seconds": 1.5}}, {"budgets": Budgets(max_pages=7, max_depth=0, max_seconds=1.5)}),
         ({"keep_fresh": False, "honour_opt_outs": False}, {"keep_fresh": False, "honour_opt_outs": False}),
         ({"sitemaps": "none"}, {"sitemaps": "none"}),
         ({"profile": "news"}, {"profile": "news"}),
