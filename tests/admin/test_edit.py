@@ -28,9 +28,7 @@ def test_a_change_that_cannot_work_changes_nothing(worker: Worker) -> None:
     start(worker, "http://a.test/")
     before = find(worker.engine, "c")
     with pytest.raises(InputError, match="sitemaps 'some'"):
-        edit(
-            worker.engine, worker.settings, "c", CrawlChange(scope="domain", exact={"max_pages": 7}, sitemaps="some")
-        )
+        edit(worker.engine, worker.settings, "c", CrawlChange(scope="domain", exact={"max_pages": 7}, sitemaps="some"))
     assert find(worker.engine, "c") == before
 
 
