@@ -23,7 +23,7 @@ WIDE = {
 # what a process waits on, starts or keeps → module and how often
 HELD = {
     "locks": """
-        app.beat.reread_pages app.celery_redis app.crawl.state.ceiling app.crawl.state.grants:2
+        app.beat.reread_pages app.celery_redis app.crawl.state.lots:3
         app.crawl.state.line:3 app.crawl.state.setup app.crawl.state.worker app.features.archive.bodies
         app.features.archive.keeper:3 app.features.archive.segment:2 app.features.archive.writer
         app.features.render.at_host app.features.render.cache app.features.render.requests

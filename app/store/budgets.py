@@ -1,4 +1,4 @@
-"""Budgets that several hosts share: an address, a network, a registrable domain.
+"""Budgets that several hosts share: an address, a network, a registrable domain, and the fleet's ceiling.
 
 One query of budgets.sql each.
 
@@ -28,17 +28,19 @@ LOT_S = 0.65  # the longest stretch of starts that one process draws at once
 
 
 class BudgetKind(StrEnum):
-    """`budgets.kind`, of gaps between two starts. The ceiling is a rate, in a row of its own (`app.store.ceiling`)."""
+    """`budgets.kind`. ALL is the fleet's ceiling: a rate, whose starts may be late; the others are gaps."""
 
     ADDRESS = "address"
     NETWORK = "network"  # a shared front that an operator named by CIDR
     DOMAIN = "domain"
+    ALL = "all"
 
 
 _BUDGET = {
     BudgetKind.ADDRESS: RestReason.ADDRESS_BUDGET,
     BudgetKind.NETWORK: RestReason.NETWORK_BUDGET,
     BudgetKind.DOMAIN: RestReason.DOMAIN_BUDGET,
+    BudgetKind.ALL: RestReason.ALL_BUDGET,
 }
 # Only what a connection goes to rests as a whole.
 _RESTS = {BudgetKind.ADDRESS: RestReason.ADDRESS_RESTS, BudgetKind.NETWORK: RestReason.NETWORK_RESTS}
@@ -56,7 +58,7 @@ class Budget(NamedTuple):
         """Seconds that starts are granted further apart than the budget asks.
 
         They cover a late start, and a network that delays one request more than the next."""
-        return min(0.05, max(self.gap_s / 5, 0.02))
+        return 0.0 if self.kind is BudgetKind.ALL else min(0.05, max(self.gap_s / 5, 0.02))
 
     @property
     def lot_most(self) -> int:
@@ -106,7 +108,7 @@ class StartTerms(NamedTuple):
     starts      draw so many at once, a gap apart, for hosts with a promise; 0: ask, and get a promise where the budget
                 is shared
     near_s      of a draw: ask again for a start that is no further away than this
-    lost        starts that this process drew lately and could not use
+    lost        starts that this process drew lately and could not use;   returned: of an earlier lot, used by nobody
     alone       the transaction writes nothing else
     is_new      most likely nobody has asked for these budgets yet: they are made first, which saves asking twice
     """
@@ -119,6 +121,7 @@ class StartTerms(NamedTuple):
     starts: int = 0
     near_s: float = 0.0
     lost: int = 0
+    returned: int = 0
     alone: bool = False
     is_new: bool = False
 
@@ -141,6 +144,7 @@ def reserve(tx: Connection, wanted: Sequence[Budget], terms: StartTerms) -> Budg
         "draws": terms.starts > 0,
         "near_s": terms.near_s,
         "lost": terms.lost,
+        "returned": terms.returned,
         "alone": terms.alone,
     }
     if terms.is_new:

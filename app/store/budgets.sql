@@ -2,7 +2,8 @@
 -- A host alone is granted its start here. Where several share a budget, a host is promised a time (`is_near`: within
 -- :horizon_s), and the processes that wait draw starts in lots (:draws), no further ahead than :horizon_s; if one is
 -- due within :near_s, they ask again.
--- A start that was drawn and :lost to lateness was promised to no host: later promises move back by as much.
+-- A start that was drawn and :lost to lateness was promised to no host: later promises move back by as much. Starts of
+-- the fleet's ceiling, which is a rate, are :returned instead: the next ones come the sooner.
 -- A denied request commits asynchronously (:alone), so its lock is short: no start depends on it.
 -- A host that was promised a time returns with a ticket; hosts without one queue behind it.
 -- A host that shares a budget with nobody may start :lone_s late, so the first one to share it starts so much later.
@@ -19,7 +20,7 @@ WITH wanted AS MATERIALIZED (
                      AND coalesce(b.shared_until < clock_timestamp(), true)
                      AND b.kind <> 'network'
                 THEN b.next_at + make_interval(secs => :lone_s)
-                ELSE b.next_at END AS next_at,
+                ELSE b.next_at - make_interval(secs => w.gap_s * :returned) END AS next_at,
            b.blocked_until, b.resting_because,
            make_interval(secs => CASE WHEN b.failures > 0 THEN greatest(w.gap_s, :probe_s) ELSE w.gap_s END) AS gap,
            make_interval(secs => CASE WHEN b.failures > 0 THEN 0 ELSE w.lot_s END) AS lot,

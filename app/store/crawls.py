@@ -17,7 +17,7 @@ from app.store import db
 from app.words import none_of
 
 _sql = db.queries("crawls")
-SMALL_BUDGET = 3_200  # pages: from there on processes draw lots of it (app.crawl.state.grants)
+SMALL_BUDGET = 3_200  # pages: from there on processes draw lots of it (app.crawl.state.lots)
 MOST_SHARING = 100  # hosts that are considered
 SOON_S = 10.0  # pages are kept for other hosts for so long of their delays
 

@@ -1,7 +1,7 @@
 """The URLs a visit fetches next: a weighted draw of lanes, best score first; crawls that share a host take turns.
 
 Where a crawl has a budget of pages, what is picked is reserved first, so that a fleet of visits ends at the budget and
-not somewhere behind it: from what the process has drawn (`app.crawl.state.grants`), else from the crawl's row, where
+not somewhere behind it: from what the process has drawn (`app.crawl.state.lots`), else from the crawl's row, where
 hosts share a small budget. What is not used is returned; what a crash loses, `finish` counts free again.
 """
 

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from app.config import Settings
 from app.crawl.state.canon import make_canon
 from app.crawl.state.cap_estimates import FullHosts
-from app.crawl.state.ceiling import Ceiling
+from app.crawl.state.lots import Ceiling
 from app.crawl.state.robots_book import RobotsBook
 from app.crawl.state.seen import KnownKeys
 from app.crawl.state.shared_budgets import SharedBudgets

@@ -1,7 +1,7 @@
 """Finds the shared budgets of a request: its address's (or that of the front it belongs to) and its domain's (promise
 P3).
 
-The fleet's ceiling is a rate and not a gap: `app.crawl.state.ceiling`.
+The fleet's ceiling is a rate and not a gap: `app.crawl.state.lots`.
 """
 
 import ipaddress

@@ -18,10 +18,9 @@ from app import plugins
 from app.clock import monotonic
 from app.config import Settings
 from app.crawl.state.cap_estimates import FullHosts
-from app.crawl.state.ceiling import Ceiling
-from app.crawl.state.grants import Grants
 from app.crawl.state.lease import Lease
 from app.crawl.state.line import Lines
+from app.crawl.state.lots import Ceiling, Grants
 from app.crawl.state.robots_book import RobotsBook
 from app.crawl.state.seen import KnownKeys
 from app.crawl.state.shared_budgets import SharedBudgets

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.beat.finish import finish
-from app.crawl.state.grants import HELD_SHARE, LOT_LEAST, LOT_MOST, LOT_SHARE, MARGIN_S, Grants
+from app.crawl.state.lots import HELD_SHARE, LOT_LEAST, LOT_MOST, LOT_SHARE, MARGIN_S, Grants
 from app.crawl.state.worker import Worker
 from app.crawl.visit import settle
 from app.crawl.visit.visit import take_up
@@ -79,9 +79,10 @@ def test_what_nobody_takes_is_returned(engine: Engine, grants: Grants) -> None:
 
 def test_a_lot_that_may_have_been_counted_free_is_neither_used_nor_returned(engine: Engine, grants: Grants) -> None:
     grants.put(1, 5, HELD_S - 1)
-    assert grants.take(1, 1, HELD_S - MARGIN_S) == 0
-    assert not grants.is_open(1, HELD_S - MARGIN_S)
-    grants.top_up(engine, HELD_S - MARGIN_S, LEASE_S)
+    ended = HELD_S - MARGIN_S + 0.001
+    assert grants.take(1, 1, ended) == 0
+    assert not grants.is_open(1, ended)
+    grants.top_up(engine, ended, LEASE_S)
     assert reserved(engine) >= 200, "it drew another one"
     with db.transaction(engine) as tx:
         until = one(engine, "SELECT clock_timestamp() - interval '1 ms'")
