@@ -24,7 +24,7 @@ WIDE = {
 HELD = {
     "locks": """
         app.beat.reread_pages app.celery_redis app.crawl.state.lots:3
-        app.crawl.state.line:3 app.crawl.state.setup app.crawl.state.worker app.features.archive.bodies
+        app.crawl.state.line:2 app.crawl.state.setup app.crawl.state.worker app.features.archive.bodies
         app.features.archive.keeper:3 app.features.archive.segment:2 app.features.archive.writer
         app.features.render.at_host app.features.render.cache app.features.render.requests
         app.local.background:2 app.local.rendering app.metrics.fleet app.net.dns:2 app.net.adapter:2 app.parse.language

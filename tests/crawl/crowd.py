@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
-from app.crawl.state.line import Draw, Line, Lines, StartLot
+from app.crawl.state.line import Draw, Line, Lines, Start, StartLot
 from app.crawl.state.worker import Worker
 from app.store import budgets
 from tests.crawl.web import Answer, Hit, Site, Web, html
@@ -63,15 +63,15 @@ class Shared:
 
 
 class _PatientLine(Line):
-    def wait(self, draw: Draw, until: float) -> StartLot | budgets.BudgetAnswer | None:
+    def wait(self, draw: Draw, until: float) -> Start | budgets.BudgetAnswer | None:
         def drawn(standing: int, left_s: float, lost: int) -> StartLot | budgets.BudgetAnswer:
             found = draw(standing, left_s, lost)
-            return replace(found, last_at=found.last_at + LATE_S) if isinstance(found, StartLot) else found
+            return replace(found, ends=found.ends + LATE_S) if isinstance(found, StartLot) else found
 
-        lot = super().wait(drawn, until)
+        start = super().wait(drawn, until)
         with self._lock:
-            self._lot = None
-        return lot
+            self._lot = StartLot()
+        return start._replace(at=start.at + LATE_S) if isinstance(start, Start) else start
 
 
 class _PatientLines(Lines):

@@ -8,7 +8,7 @@ there, and until when each may be used.
 
 from dataclasses import dataclass, replace
 
-from app.crawl.state.line import Line, StartLot
+from app.crawl.state.line import Line, Start, StartLot
 from app.crawl.state.slot import Slot
 from app.crawl.state.worker import Worker
 from app.model import Rest, RestReason
@@ -38,7 +38,7 @@ class LineGate:
     One for each request.
 
     until    monotonic second after which it does not wait any more
-    lot      of the start that it opened for;   answer: why it did not, where a budget said so
+    start    that it opened for;   answer: why it did not, where a budget said so
     """
 
     worker: Worker
@@ -47,7 +47,7 @@ class LineGate:
     host_id: int
     ready_at: float
     until: float
-    lot: StartLot | None = None
+    start: Start | None = None
     answer: BudgetAnswer | None = None
     opened: int = 0
     is_at_ceiling: bool = False
@@ -62,7 +62,7 @@ class LineGate:
         return CLOSED if self.opened else LATE
 
     def open(self) -> bool:
-        self.lot = None
+        self.start = None
         wait_s = self.ready_at - self.worker.monotonic()
         if wait_s > 0 and self.worker.stopping.wait(wait_s):
             return False
@@ -71,8 +71,8 @@ class LineGate:
         found = self.line.wait(self._draw, self.until)
         if self.worker.stopping.is_set():
             return False
-        if isinstance(found, StartLot):
-            self.lot, self.opened = found, self.opened + 1
+        if isinstance(found, Start):
+            self.start, self.opened = found, self.opened + 1
             return True
         self.answer = found
         return False
@@ -88,8 +88,8 @@ class LineGate:
         return not self.is_at_ceiling and not worker.stopping.wait(start_s)
 
     def is_late(self) -> bool:
-        """Later than its lot allows, by a share of what is left for the road."""
-        return self.lot is None or self.worker.monotonic() > self.lot.last_at + self._slack_s * HELD_UP_SHARE
+        """Later than its start allows, by a share of what is left for the road."""
+        return self.start is None or self.start.is_late(self.worker.monotonic(), self._slack_s * HELD_UP_SHARE)
 
     @property
     def _slack_s(self) -> float:
@@ -117,11 +117,14 @@ class LineGate:
         answer = trusted(worker, answer)
         if not answer.granted:
             return answer
-        lot_s = 0.0 if answer.failures else (starts - 1) * max(each.gap_s for each in self.wanted)
+        size = 1 if answer.failures else starts
+        lot_s = (size - 1) * max(each.gap_s for each in self.wanted)
         return StartLot(
-            starts_at=latest + answer.wait_s,
-            last_at=earliest + answer.wait_s + lot_s + self._slack_s * LATE_SHARE,
-            is_single=answer.failures > 0,
+            size=size,
+            left=size,
+            begins=latest + answer.wait_s,
+            ends=earliest + answer.wait_s + lot_s + self._slack_s * LATE_SHARE,
+            probes=answer.failures > 0,
         )
 
 
@@ -153,6 +156,4 @@ def gate(worker: Worker, slot: Slot, *, host_id: int, ready_at: float) -> LineGa
 
 def passed(slot: Slot, gate: LineGate) -> Slot:
     """The slot with the start that the gate opened for."""
-    if gate.lot is None:
-        return slot
-    return slot._replace(probes=gate.lot.is_single)
+    return slot if gate.start is None else slot._replace(probes=gate.start.lot.probes)

@@ -12,10 +12,13 @@ moment.
 """
 
 import threading
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from app.crawl.state.lots import Lot
+from app.runtime.lru import Lru
 from app.store.budgets import BudgetAnswer
 
 MOST = 32  # a line of this many is full: it is better to return later
@@ -29,18 +32,25 @@ LINES_KEPT = 2_000  # 2 KB each; those of the visits in hand are used all the ti
 LATE_MOST_S = 1.0  # no start is really later than this: the database's clock was set, or its rows restored
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartLot:
-    """A stretch of time in which this process may make starts. Points in time are monotonic seconds.
+@dataclass(slots=True, kw_only=True)
+class StartLot(Lot):
+    """A stretch of time in which this process may make starts: it begins by the later bound of the database's moment.
 
-    starts_at   the first start, by the later bound of the database's moment
-    last_at     no start after this
-    is_single   one start only: an address is probed
+    probes   one start, and its address had refused the last connection
     """
 
-    starts_at: float
-    last_at: float
-    is_single: bool
+    probes: bool = False
+
+
+class Start(NamedTuple):
+    """A start of a lot, made at this monotonic second."""
+
+    lot: StartLot
+    at: float
+
+    def is_late(self, now: float, slack_s: float) -> bool:
+        """Whether it may not be used any more: the next one of the line may have been made, or its lot is over."""
+        return now > min(self.lot.ends + slack_s, self.at + SENT_WITHIN_S)
 
 
 Draw = Callable[[int, float, int], StartLot | BudgetAnswer]
@@ -56,8 +66,7 @@ class Line:
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._places: deque[threading.Condition] = deque()
-        self._lot: StartLot | None = None
-        self._is_unused = False  # no start of the lot has been made
+        self._lot = StartLot()
         self._last_start = float("-inf")
         self._starts: deque[float] = deque(maxlen=MOST)
         self._room_at = float("-inf")
@@ -88,10 +97,10 @@ class Line:
             return self._gap_s
         return min(max((self._monotonic() - self._starts[0]) / starts, self._gap_s), SLOWEST * self._gap_s)
 
-    def wait(self, draw: Draw, until: float) -> StartLot | BudgetAnswer | None:
+    def wait(self, draw: Draw, until: float) -> Start | BudgetAnswer | None:
         """Stand in line until the start.
 
-        Returns the start's lot: send now; an Answer: return later; None: `until` has passed.
+        Returns the start: send now; an Answer: return later; None: `until` has passed.
 
         Raises what `draw` raises.
         """
@@ -121,7 +130,7 @@ class Line:
             if self._places:
                 self._places[0].notify()
 
-    def _start(self, place: threading.Condition, draw: Draw, until: float) -> StartLot | BudgetAnswer | None:
+    def _start(self, place: threading.Condition, draw: Draw, until: float) -> Start | BudgetAnswer | None:
         while True:
             now = self._monotonic()
             if now > until:
@@ -130,63 +139,54 @@ class Line:
                 place.wait(SENT_WITHIN_S)
                 continue
             lot = self._lot
-            if lot is None or max(now, self._last_start + self._gap_s) > lot.last_at:
+            if not lot.is_open(max(now, self._last_start + self._gap_s)):
                 answer = self._draw(draw, until - now)
                 if isinstance(answer, BudgetAnswer):
                     if not answer.is_near:
                         return answer
                     place.wait(max(answer.wait_s - AGAIN_AHEAD_S, LEAST_WAIT_S))
                 continue
-            wait_s = max(lot.starts_at, self._last_start + self._gap_s) - now
+            wait_s = max(lot.begins, self._last_start + self._gap_s) - now
             if wait_s <= 0:
                 self._last_start = self._passed_at = now
                 self._starts.append(now)
-                self._is_unused = False
-                if lot.is_single:
-                    self._lot = None
-                return lot
+                lot.left -= 1
+                return Start(lot, now)
             place.wait(wait_s)
 
     def _draw(self, draw: Draw, left_s: float) -> StartLot | BudgetAnswer:
         """Draw a lot with the lock released: nobody else becomes first in line meanwhile."""
-        self._lot = None
-        count, lost, self._is_unused = len(self._places), int(self._is_unused), False
+        lost = int(self._lot.left == self._lot.size > 0)  # not one start of it was made
+        self._lot = StartLot()
+        count = len(self._places)
         self._lock.release()
         try:
             answer = draw(count, left_s, lost)
         finally:
             self._lock.acquire()
         if isinstance(answer, StartLot):
-            self._lot, self._is_unused = answer, True
-            if self._last_start + self._gap_s > answer.last_at + LATE_MOST_S:
+            self._lot = answer
+            if self._last_start + self._gap_s > answer.ends + LATE_MOST_S:
                 self._last_start = float("-inf")
         return answer
 
 
 class Lines:
-    """The lines of a process, one for each set of budgets.
-
-    Each draws its own lots: dropping a line loses at most one.
-    """
+    """The lines of a process, one for each set of budgets. Each draws its own lots: dropping one loses at most one."""
 
     line = Line
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
-        self._lock = threading.Lock()
-        self._lines: OrderedDict[Hashable, Line] = OrderedDict()
+        self._lines: Lru[Hashable, Line] = Lru(LINES_KEPT)
 
     def has(self, budgets: Hashable) -> bool:
         """Whether visits have stood in line for these budgets lately."""
-        return budgets in self._lines
+        return self._lines.get(budgets) is not None
 
     def of(self, budgets: Hashable, gap_s: float) -> Line:
-        with self._lock:
-            line = self._lines.get(budgets)
-            if line is None:
-                line = self._lines[budgets] = self.line(gap_s, self._monotonic)
-                if len(self._lines) > LINES_KEPT:
-                    self._lines.popitem(last=False)
-            else:
-                self._lines.move_to_end(budgets)
-            return line
+        line = self._lines.get(budgets)
+        if line is None:
+            line = self.line(gap_s, self._monotonic)
+            self._lines.put(budgets, line)
+        return line

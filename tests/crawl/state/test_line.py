@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import pytest
 
 from app.clock import monotonic
-from app.crawl.state.line import FEW, LATE_MOST_S, MOST, SLOWEST, Line, Lines, StartLot
+from app.crawl.state.line import FEW, LATE_MOST_S, MOST, SENT_WITHIN_S, SLOWEST, Line, Lines, Start, StartLot
 from app.model import Rest, RestReason
 from app.store.budgets import BudgetAnswer
 
@@ -48,8 +48,8 @@ class Clock:
         return lot(self.now)
 
 
-def lot(starts_at: float, lasts_s: float = FAR_S, *, is_single: bool = False) -> StartLot:
-    return StartLot(starts_at=starts_at, last_at=starts_at + lasts_s, is_single=is_single)
+def lot(begins: float, lasts_s: float = FAR_S, *, size: int = 1_000) -> StartLot:
+    return StartLot(size=size, left=size, begins=begins, ends=begins + lasts_s)
 
 
 class Drawing:
@@ -68,7 +68,7 @@ class Drawing:
         return (self._answers.pop(0) if len(self._answers) > 1 else self._answers[0])()
 
 
-def go(line: Line, draw: Drawing, clock: Clock) -> StartLot | BudgetAnswer | None:
+def go(line: Line, draw: Drawing, clock: Clock) -> Start | BudgetAnswer | None:
     """Stand in line, and send at once."""
     found = line.wait(draw, clock.now + 2)
     line.sent(clock.now)
@@ -87,7 +87,7 @@ def line(clock: Clock) -> Line:
 
 def test_the_first_in_line_draws_and_starts_at_once(line: Line, clock: Clock) -> None:
     draw = Drawing(lambda: lot(clock.now))
-    assert isinstance(go(line, draw, clock), StartLot)
+    assert isinstance(go(line, draw, clock), Start)
     assert (draw.standing, draw.left_s, len(line)) == ([1], [2.0], 0)
 
 
@@ -104,13 +104,13 @@ def test_what_is_left_of_a_lot_that_has_passed_is_never_used(line: Line, clock: 
     go(line, draw, clock)
     clock.now += 1.1
     found = line.wait(draw, clock.now + 2)
-    assert isinstance(found, StartLot)
-    assert (len(draw.standing), found.starts_at) == (2, clock.now)
+    assert isinstance(found, Start)
+    assert (len(draw.standing), found.lot.begins) == (2, clock.now)
 
 
 def test_a_start_that_passed_before_it_could_be_used_is_drawn_again(line: Line, clock: Clock) -> None:
     draw = Drawing(lambda: lot(clock.now - 2, lasts_s=1.0), lambda: lot(clock.now))
-    assert isinstance(go(line, draw, clock), StartLot)
+    assert isinstance(go(line, draw, clock), Start)
     assert draw.lost == [0, 1], "and the budget is told of the one that was lost"
 
 
@@ -128,11 +128,11 @@ def test_a_database_whose_clock_was_set_is_believed(line: Line, clock: Clock) ->
     go(line, draw, clock)
     line.sent(clock.now + LATE_MOST_S + GAP_S)
     clock.now += 0.002
-    assert isinstance(go(line, draw, clock), StartLot)
+    assert isinstance(go(line, draw, clock), Start)
 
 
 def test_an_address_that_is_probed_gets_one_start_a_lot(line: Line, clock: Clock) -> None:
-    draw = Drawing(lambda: lot(clock.now, is_single=True))
+    draw = Drawing(lambda: lot(clock.now, size=1))
     for _ in range(2):
         go(line, draw, clock)
         clock.now += GAP_S
@@ -142,12 +142,12 @@ def test_an_address_that_is_probed_gets_one_start_a_lot(line: Line, clock: Clock
 def test_a_budget_that_has_none_so_soon_answers_the_one_who_asked(line: Line, clock: Clock) -> None:
     draw = Drawing(lambda: LATER, lambda: lot(clock.now))
     assert line.wait(draw, clock.now + 2) is LATER
-    assert isinstance(go(line, draw, clock), StartLot)
+    assert isinstance(go(line, draw, clock), Start)
 
 
 def test_a_start_that_is_near_is_asked_for_again(line: Line, clock: Clock) -> None:
     draw = Drawing(lambda: replace(LATER, is_near=True, wait_s=0.1), lambda: lot(clock.now))
-    assert isinstance(go(line, draw, clock), StartLot)
+    assert isinstance(go(line, draw, clock), Start)
     assert draw.lost == [0, 0]
 
 
@@ -171,6 +171,18 @@ def test_the_next_start_waits_until_the_request_before_it_is_sent() -> None:
         assert monotonic() >= sent[0] + GAP_S
 
 
+@pytest.mark.parametrize(("lasts_s", "held_up_s"), [(FAR_S, SENT_WITHIN_S), (0.0, GAP_S)])
+def test_a_start_is_late_when_the_next_may_have_been_made_or_its_lot_is_over(
+    line: Line, clock: Clock, lasts_s: float, held_up_s: float
+) -> None:
+    """A thread that was held up between its start and sending sends nothing: the next one has passed it by then."""
+    start = line.wait(Drawing(lambda: lot(clock.now, lasts_s)), clock.now + 2)
+    assert isinstance(start, Start)
+    assert not start.is_late(clock.now + held_up_s - 0.001, slack_s=GAP_S)
+    clock.now += held_up_s + 0.001
+    assert start.is_late(clock.now, slack_s=GAP_S)
+
+
 def test_nobody_waits_beyond_its_time(line: Line, clock: Clock) -> None:
     assert line.wait(Drawing(lambda: lot(clock.now)), clock.now - 0.001) is None
     assert len(line) == 0
@@ -182,7 +194,7 @@ def test_a_draw_that_fails_fails_one_alone(line: Line, clock: Clock) -> None:
 
     with pytest.raises(ConnectionError):
         line.wait(fails, clock.now + 2)
-    assert isinstance(line.wait(Drawing(lambda: lot(clock.now)), clock.now + 2), StartLot)
+    assert isinstance(line.wait(Drawing(lambda: lot(clock.now)), clock.now + 2), Start)
 
 
 def test_all_who_stand_in_line_are_drawn_for_at_once_and_start_a_gap_apart() -> None:
@@ -204,7 +216,7 @@ def test_all_who_stand_in_line_are_drawn_for_at_once_and_start_a_gap_apart() -> 
             while not len(line):
                 threading.Event().wait(0.001)
             everybody.wait()
-        assert isinstance(line.wait(draw, monotonic() + FAR_S), StartLot)
+        assert isinstance(line.wait(draw, monotonic() + FAR_S), Start)
         at = monotonic()
         starts.append(at)
         line.sent(at)
