@@ -14,7 +14,7 @@ A visit whose time is further away is parked for up to 20 s, with its lease, and
 take-up and a settle for each would cost more than the page. For a longer wait, or where parking has no room, it leaves,
 and its host is due again at the time that it was promised.
 
-`where` finds the addresses of a host, `ask` draws a start on the budgets of one, `granted_slot` makes a slot of it.
+`where` finds the addresses of a host, `ask` draws a start on the budgets of one, and its answer makes a slot.
 """
 
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ from app.crawl.state.host_rest import HostRest
 from app.crawl.state.lease import Lease
 from app.crawl.state.line import Line
 from app.crawl.state.shared_start import SharedStart
-from app.crawl.state.slot import Near, Slot
+from app.crawl.state.slot import Asked, Slot
 from app.crawl.state.turn import Turn
 from app.crawl.state.visit import Visit, outlast
 from app.crawl.state.worker import Worker
@@ -36,7 +36,6 @@ from app.policy.host import registrable_domain
 from app.store import budgets, db
 from app.store.budgets import Budget, BudgetAnswer, StartTerms
 
-LONE_MARGIN_S = 0.1
 NAME_S = 5.0  # that a name is waited for
 
 
@@ -66,17 +65,7 @@ def where(worker: Worker, url: Url, prefer: str | None) -> Found:
     return Found(choices=found.addresses, dns_ms=found.dns_ms)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimedAnswer:
-    """An answer, and the monotonic seconds that its `now` lies between. hold_s: as in StartTerms."""
-
-    answer: BudgetAnswer
-    earliest: float
-    latest: float
-    hold_s: float
-
-
-def ask(worker: Worker, tx: Connection, wanted: tuple[Budget, ...], terms: StartTerms) -> TimedAnswer:
+def ask(worker: Worker, tx: Connection, address: str, wanted: tuple[Budget, ...], terms: StartTerms) -> Asked:
     """The last statement of a transaction, as `budgets.reserve`.
 
     An answer that took long is timed by the quickest exchanges of the last seconds: else its start would count as not
@@ -87,23 +76,7 @@ def ask(worker: Worker, tx: Connection, wanted: tuple[Budget, ...], terms: Start
     answer = budgets.reserve(tx, wanted, terms._replace(ready_in_s=ready_in_s, horizon_s=horizon_s))
     tie, received = worker.starts.clock_tie, worker.monotonic()
     earliest, latest = tie.moments(answer.now, sent=sent + answer.took_s, received=received)
-    return TimedAnswer(answer=trusted(worker, answer), earliest=earliest, latest=latest, hold_s=terms.hold_s)
-
-
-def granted_slot(address: str, wanted: tuple[Budget, ...], asked: TimedAnswer, dns_ms: float | None) -> Slot:
-    """A start not before the later bound of the database's moment, and not after the earlier one."""
-    answer = asked.answer
-    late_s = budgets.LONE_S - LONE_MARGIN_S
-    last_s = max(answer.wait_s, asked.hold_s) if answer.held else answer.wait_s
-    return Slot(
-        address=address,
-        drawn=wanted,
-        ready_at=asked.latest + answer.wait_s,
-        not_after=asked.earliest + last_s + late_s,
-        probes=answer.failures > 0,
-        dns_ms=dns_ms,
-        held_until=asked.earliest + asked.hold_s if answer.held else None,
-    )
+    return Asked(address, trusted(worker, answer), earliest, latest, terms.hold_s)
 
 
 def line_for(worker: Worker, wanted: tuple[Budget, ...]) -> Line:
@@ -188,11 +161,11 @@ def elsewhere(worker: Worker, url: Url, host_id: int, longest_s: float) -> Slot 
         if not wanted:
             return Slot(address=address, dns_ms=found.dns_ms)
         with db.transaction(worker.engine, by_statement=True) as tx:
-            asked = ask(worker, tx, wanted, StartTerms(host_id, ready_in_s=0.0, horizon_s=longest_s))
+            asked = ask(worker, tx, address, wanted, StartTerms(host_id, ready_in_s=0.0, horizon_s=longest_s))
         if asked.answer.is_near:
             return Slot(address=address, drawn=wanted, line=line_for(worker, wanted), dns_ms=found.dns_ms)
         if asked.answer.granted:
-            slot = granted_slot(address, wanted, asked, found.dns_ms)
+            slot = asked.slot(wanted, found.dns_ms)
             return None if _stops_within(worker, max(slot.ready_at - worker.monotonic(), 0.0)) else slot
     return None if found.choices else Slot()
 
@@ -212,11 +185,10 @@ def reserve_ahead(visit: Visit, tx: Connection) -> None:
     wanted = worker.starts.shared.of(start.address_before, start.domain)
     if not wanted or worker.starts.lines.has(wanted):  # those who share it ask without a lease's commit to wait for
         return
-    asked = ask(worker, tx, wanted, _terms(worker, visit.lease, visit.turn, start, most_s))
-    if asked.answer.granted or asked.answer.is_near:
-        start.slot = _granted(visit, start.address_before, wanted, asked, None)
-    else:
-        start.denied = (start.address_before, asked.answer)
+    terms = _terms(worker, visit.lease, visit.turn, start, most_s)
+    start.asked = ask(worker, tx, start.address_before, wanted, terms)
+    if start.asked.answer.held:
+        start.held = start.asked.slot(wanted, None)
 
 
 def spaced_at(slot: Slot, started: float) -> float:
@@ -261,28 +233,26 @@ def _slot(visit: Visit, url: Url, longest_s: float) -> Slot | None:
     worker, start, turn = visit.worker, visit.start, visit.turn
     if not worker.starts.shared.any:
         return Slot()
-    reserved, start.slot = start.slot, None
+    before, start.asked = start.asked, None
     found = where(worker, url, start.address_before)
     if not found.choices:
         return Slot(dns_ms=found.dns_ms)  # the name does not resolve, or not to one of ours: sending says so
-    if reserved is not None and reserved.address == found.choices[0]:
-        return reserved
-    held = start.held
+    held, now = start.held, visit.now()
     if held is not None and held.address == found.choices[0] and turn.ready_at <= (held.held_until or 0.0):
         return held._replace(ready_at=max(turn.ready_at, held.ready_at), dns_ms=found.dns_ms)
     last: BudgetAnswer | None = None
     for address, wanted in found.wanted(worker, start.domain):
         if not wanted:
             return Slot(address=address, dns_ms=found.dns_ms)
-        if start.denied is not None and start.denied[0] == address:
-            last, start.denied = start.denied[1], None
-            continue
-        asked = _asked_before(start, address, visit.now())
-        if asked is None:
-            asked = _ask_alone(worker, wanted, _terms(worker, visit.lease, turn, start, longest_s))
+        if before is not None and before.address == address and now <= before.until:
+            asked = before
+        else:
+            terms = _terms(worker, visit.lease, turn, start, longest_s)._replace(alone=True)
+            with db.transaction(worker.engine, by_statement=True) as tx:
+                asked = ask(worker, tx, address, wanted, terms)
         last = asked.answer
         if last.granted or last.is_near:
-            return _granted(visit, address, wanted, asked, found.dns_ms)
+            return _granted(visit, wanted, asked, found.dns_ms)
         if not last.blocked:
             break
     assert last is not None
@@ -305,35 +275,19 @@ def _terms(worker: Worker, lease: Lease, turn: Turn, start: SharedStart, horizon
     )
 
 
-def _ask_alone(worker: Worker, wanted: tuple[Budget, ...], terms: StartTerms) -> TimedAnswer:
-    with db.transaction(worker.engine, by_statement=True) as tx:
-        return ask(worker, tx, wanted, terms._replace(alone=True))
-
-
-def _asked_before(start: SharedStart, address: str, now: float) -> TimedAnswer | None:
-    """The answer of a moment ago, for a host that returns because the line was too long."""
-    near = start.near
-    if near is None or near.address != address or now > near.until:
-        return None
-    return TimedAnswer(answer=near.answer, earliest=now, latest=now, hold_s=0.0)
-
-
-def _granted(
-    visit: Visit, address: str, wanted: tuple[Budget, ...], asked: TimedAnswer, dns_ms: float | None
-) -> Slot | None:
+def _granted(visit: Visit, wanted: tuple[Budget, ...], asked: Asked, dns_ms: float | None) -> Slot | None:
     """A start, or a place in line for one; None: the line is too long."""
     answer, start = asked.answer, visit.start
-    start.near = None
     start.is_crowded, start.promised = answer.shared, None
     if answer.is_near:
         line = line_for(visit.worker, wanted)
         if not line.is_full:
-            return Slot(address=address, drawn=wanted, line=line, dns_ms=dns_ms)
-        start.near = Near(address, answer, visit.now() + NEAR_S)
+            return Slot(address=asked.address, drawn=wanted, line=line, dns_ms=dns_ms)
+        start.asked = asked._replace(until=visit.now() + NEAR_S)
         return_later(visit, replace(answer, wait_s=max(answer.wait_s, line.room_in_s())))
         return None
-    slot = granted_slot(address, wanted, asked, dns_ms)
-    if slot.held_until is not None:
+    slot = asked.slot(wanted, dns_ms)
+    if answer.held:
         start.held = slot
     return slot
 

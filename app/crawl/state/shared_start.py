@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from app.crawl.state.slot import Near, Slot
+from app.crawl.state.slot import Asked, Slot
 from app.model import Rest
-from app.store.budgets import BudgetAnswer
 
 
 @dataclass(slots=True, kw_only=True)
@@ -15,12 +14,10 @@ class SharedStart:
     address_before   the address that the host's row had at take-up
     address          the one that the last request went to
     has_come_back    a shared budget made the host rest: its first start is waited for
-    slot             reserved at take-up, for the first request
+    asked            the budgets' answer that the next request goes by: of take-up, or of a moment ago
     held             the budgets that the host shares with nobody for the length of the visit
-    denied           address, and the answer of its budgets at take-up
     is_crowded       other hosts draw on the budgets of its last start
     promised         the shared budget that promised a start at the turn's `ready_at`, which the visit waits for
-    near             the address on whose budgets a start was near, but the line was full
     connect_s        seconds that connecting took last, where connections are not kept alive: begun so long before one
     """
 
@@ -28,12 +25,10 @@ class SharedStart:
     address_before: str | None
     address: str | None = None
     has_come_back: bool
-    slot: Slot | None = None
+    asked: Asked | None = None
     held: Slot | None = None
-    denied: tuple[str, BudgetAnswer] | None = None
     is_crowded: bool = False
     promised: Rest | None = None
-    near: Near | None = None
     connect_s: float = 0.0
 
     def has_ticket(self, requests: int) -> bool:

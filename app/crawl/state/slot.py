@@ -1,9 +1,12 @@
-"""The start of one request."""
+"""The start of one request, and what the budgets of its address answered."""
 
+from math import inf
 from typing import NamedTuple
 
 from app.crawl.state.line import Line
-from app.store.budgets import Budget, BudgetAnswer, BudgetKind
+from app.store.budgets import LONE_S, Budget, BudgetAnswer, BudgetKind
+
+LONE_MARGIN_S = 0.1
 
 
 class Slot(NamedTuple):
@@ -34,12 +37,32 @@ class Slot(NamedTuple):
         return None
 
 
-class Near(NamedTuple):
-    """A start that is near on the budgets of an address.
+class Asked(NamedTuple):
+    """What the budgets of an address answered. Points in time are monotonic seconds.
 
-    They are not asked again before `until`, a monotonic second.
+    earliest, latest   the answer's `now` lies between them
+    hold_s             as in StartTerms
+    until              the budgets are not asked again before
     """
 
     address: str
     answer: BudgetAnswer
-    until: float
+    earliest: float
+    latest: float
+    hold_s: float = 0.0
+    until: float = inf
+
+    def slot(self, drawn: tuple[Budget, ...], dns_ms: float | None) -> Slot:
+        """The granted start: not before the later bound of the database's moment, and not after the earlier one."""
+        answer = self.answer
+        late_s = LONE_S - LONE_MARGIN_S
+        last_s = max(answer.wait_s, self.hold_s) if answer.held else answer.wait_s
+        return Slot(
+            address=self.address,
+            drawn=drawn,
+            ready_at=self.latest + answer.wait_s,
+            not_after=self.earliest + last_s + late_s,
+            probes=answer.failures > 0,
+            dns_ms=dns_ms,
+            held_until=self.earliest + self.hold_s if answer.held else None,
+        )

@@ -40,8 +40,8 @@ def test_a_start_is_late_whose_answer_came_late(worker: Worker, engine: Engine) 
     held_up = iter([0.0, LOST_S])
     late = replace(worker, monotonic=lambda: monotonic() + next(held_up))
     with db.transaction(engine, by_statement=True) as tx:
-        asked = slots.ask(late, tx, (ADDRESS,), StartTerms(host_id=1, ready_in_s=0.0, horizon_s=1.0))
-    slot = slots.granted_slot(ADDRESS.name, (ADDRESS,), asked, None)
+        asked = slots.ask(late, tx, ADDRESS.name, (ADDRESS,), StartTerms(host_id=1, ready_in_s=0.0, horizon_s=1.0))
+    slot = asked.slot((ADDRESS,), None)
     came = monotonic() + LOST_S
     assert spaced_at(slot, came) == pytest.approx(came + GAP_S)
 

@@ -169,7 +169,7 @@ def test_a_visit_that_finds_the_line_too_long_comes_again_and_does_not_ask_anew(
     visit = shelf.held[0]
     visit.worker = replace(visit.worker, starts=replace(visit.worker.starts, lines=_FullLines(worker.monotonic)))
     assert shelf.next().ending is VisitEnding.PARKED
-    assert visit.start.near is not None
+    assert visit.start.asked is not None
     sql(worker.engine, "DELETE FROM budgets")
     assert shelf.next().ending is VisitEnding.PARKED
     assert one(worker.engine, "SELECT count(*) FROM budgets") == 0, "an ask would have made it"
