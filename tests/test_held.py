@@ -42,7 +42,7 @@ HELD = {
         workers.bell workers.watchdog:3
     """,
     "caches": """
-        app.clock app.config app.crawl.state.setup app.crawl.state.shared_budgets app.crawl.visit.write
+        app.clock app.config app.crawl.state.setup app.crawl.state.slot app.crawl.visit.write
         app.features.archive.cdxj app.features.archive.record app.features.extract.items app.features.near.likeness
         app.features.tables.rows app.net.address app.net.head:2 app.net.http app.parse.charset
         app.parse.html.content:2 app.parse.html.survey

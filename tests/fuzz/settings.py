@@ -17,7 +17,7 @@ from app.config import Settings, load
 from app.config.constants import variable
 from app.crawl.state.canon import make_canon
 from app.crawl.state.setup import make_resolver
-from app.crawl.state.shared_budgets import SharedBudgets
+from app.crawl.state.slot import SharedBudgets
 from app.errors import InputError, SettingError
 from app.model import Url
 from app.net import signing_key

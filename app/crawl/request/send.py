@@ -12,8 +12,7 @@ from app.crawl.state.host_rest import HostRest
 from app.crawl.state.lease import Lease
 from app.crawl.state.origins import HostOrigins
 from app.crawl.state.picked import Picked
-from app.crawl.state.shared_start import SharedStart
-from app.crawl.state.slot import Slot
+from app.crawl.state.slot import SharedStart, Slot
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.errors import NotSent

@@ -26,8 +26,7 @@ from app.crawl.request.line_gate import AT_CEILING, AT_GATE_S, CONNECT_AHEAD_S, 
 from app.crawl.state.host_rest import HostRest
 from app.crawl.state.lease import Lease
 from app.crawl.state.line import Line
-from app.crawl.state.shared_start import SharedStart
-from app.crawl.state.slot import Asked, Slot
+from app.crawl.state.slot import Asked, SharedStart, Slot
 from app.crawl.state.turn import Turn
 from app.crawl.state.visit import Visit, outlast
 from app.crawl.state.worker import Worker

@@ -16,7 +16,7 @@ from app.crawl.state.cap_estimates import FullHosts
 from app.crawl.state.lots import Ceiling
 from app.crawl.state.robots_book import RobotsBook
 from app.crawl.state.seen import KnownKeys
-from app.crawl.state.shared_budgets import SharedBudgets
+from app.crawl.state.slot import SharedBudgets
 from app.errors import ServiceError
 from app.metrics.counts import Counts
 from app.model import Origin, Reply, Request, Unsent, Whereabouts

@@ -1,9 +1,14 @@
-"""The start of one request, and what the budgets of its address answered."""
+"""What a request draws on, what those budgets answered, and the start that they granted it (promise P3)."""
 
+import ipaddress
+from dataclasses import dataclass
+from functools import lru_cache
 from math import inf
 from typing import NamedTuple
 
+from app.config import Settings
 from app.crawl.state.line import Line
+from app.model import Rest
 from app.store.budgets import LONE_S, Budget, BudgetAnswer, BudgetKind
 
 LONE_MARGIN_S = 0.1
@@ -66,3 +71,67 @@ class Asked(NamedTuple):
             dns_ms=dns_ms,
             held_until=self.earliest + self.hold_s if answer.held else None,
         )
+
+
+@dataclass(slots=True, kw_only=True)
+class SharedStart:
+    """Starts that shared budgets granted, promised or denied to a visit. `app.crawl.request` changes it.
+
+    domain           of the host, registrable; None: its name has none
+    address_before   the address that the host's row had at take-up
+    address          the one that the last request went to
+    has_come_back    a shared budget made the host rest: its first start is waited for
+    asked            the budgets' answer that the next request goes by: of take-up, or of a moment ago
+    held             the budgets that the host shares with nobody for the length of the visit
+    is_crowded       other hosts draw on the budgets of its last start
+    promised         the shared budget that promised a start at the turn's `ready_at`, which the visit waits for
+    connect_s        seconds that connecting took last, where connections are not kept alive: begun so long before one
+    """
+
+    domain: str | None
+    address_before: str | None
+    address: str | None = None
+    has_come_back: bool
+    asked: Asked | None = None
+    held: Slot | None = None
+    is_crowded: bool = False
+    promised: Rest | None = None
+    connect_s: float = 0.0
+
+    def has_ticket(self, requests: int) -> bool:
+        """Whether a shared budget promised the host this moment: by its gap, or by the end of its rest.
+
+        requests: sent by the visit so far
+        """
+        return self.promised is not None or (requests == 0 and self.has_come_back)
+
+    @property
+    def is_promised(self) -> bool:
+        """Whether a shared budget promised a start that the visit waits for."""
+        return self.promised is not None
+
+
+class SharedBudgets:
+    """The shared budgets that the settings define: of an address, or of the front it belongs to, and of a domain.
+
+    any: whether there is one
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._address_gap_s = settings.address_gap_s
+        self._fronts = settings.fronts
+        self._domain_gap_s = settings.domain_gap_s
+        self.any = bool(self._address_gap_s or self._fronts or self._domain_gap_s)
+        self._of_address = lru_cache(maxsize=10_000)(self._find)
+
+    def of(self, address: str, domain: str | None) -> tuple[Budget, ...]:
+        """The budgets of a request.   domain: registrable; None for an address or a single label"""
+        by_domain = (Budget(BudgetKind.DOMAIN, domain, self._domain_gap_s),) if domain and self._domain_gap_s else ()
+        return (*self._of_address(address), *by_domain)
+
+    def _find(self, address: str) -> tuple[Budget, ...]:
+        parsed = ipaddress.ip_address(address)
+        for network, gap_s in self._fronts:
+            if parsed in network:
+                return (Budget(BudgetKind.NETWORK, str(network), gap_s),) if gap_s else ()
+        return (Budget(BudgetKind.ADDRESS, address, self._address_gap_s),) if self._address_gap_s else ()

@@ -14,7 +14,7 @@ from app.crawl.state.host_rest import HostRest
 from app.crawl.state.lease import LEASE_MARGIN_S, Lease
 from app.crawl.state.origins import HostOrigins
 from app.crawl.state.picked import Picked
-from app.crawl.state.shared_start import SharedStart
+from app.crawl.state.slot import SharedStart
 from app.crawl.state.turn import Turn
 from app.crawl.state.worker import Worker
 from app.errors import LeaseLost, ServiceError

@@ -23,7 +23,7 @@ from app.crawl.state.line import Lines
 from app.crawl.state.lots import Ceiling, Grants
 from app.crawl.state.robots_book import RobotsBook
 from app.crawl.state.seen import KnownKeys
-from app.crawl.state.shared_budgets import SharedBudgets
+from app.crawl.state.slot import SharedBudgets
 from app.metrics.counts import Counts
 from app.model import Origin, Reply, Request, Unsent, Whereabouts
 from app.policy.breaker import BreakerRules

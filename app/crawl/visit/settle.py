@@ -23,8 +23,7 @@ from app.crawl.state.batch import Batch, Sent
 from app.crawl.state.host_rest import HostRest
 from app.crawl.state.lease import Lease
 from app.crawl.state.picked import PickedCounts
-from app.crawl.state.shared_start import SharedStart
-from app.crawl.state.slot import Slot
+from app.crawl.state.slot import SharedStart, Slot
 from app.crawl.state.turn import Turn
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker

@@ -20,7 +20,7 @@ from app.crawl.robots import obtain
 from app.crawl.state.batch import Batch
 from app.crawl.state.lease import LEASE_MARGIN_S, Lease
 from app.crawl.state.picked import Picked
-from app.crawl.state.shared_start import SharedStart
+from app.crawl.state.slot import SharedStart
 from app.crawl.state.turn import Turn
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
