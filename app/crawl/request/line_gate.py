@@ -68,7 +68,7 @@ class LineGate:
             return False
         if not self._is_below_ceiling():
             return False
-        found = self.line.wait(self._draw, self.until)
+        found = self.line.wait(self.draw, self.until)
         if self.worker.stopping.is_set():
             return False
         if isinstance(found, Start):
@@ -98,7 +98,8 @@ class LineGate:
     def sent(self, at_s: float) -> None:
         self.line.sent(at_s)
 
-    def _draw(self, standing: int, left_s: float, lost: int) -> StartLot | BudgetAnswer:
+    def draw(self, standing: int, left_s: float, lost: int) -> StartLot | BudgetAnswer:
+        """Draw a lot for so many who stand in line."""
         worker = self.worker
         starts = starts_for(standing, self.wanted)
         sent = worker.monotonic()
