@@ -31,21 +31,21 @@ class PageKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lot:
+class Listed:
     """A page of a list. next: where the next page begins; None: this is the last."""
 
     rows: Sequence[Row]
     next: str | None
 
 
-def requests(engine: Engine, *, after: str = "") -> Lot:
+def requests(engine: Engine, *, after: str = "") -> Listed:
     """Requests, the newest first. Raises InputError for no place."""
     with db.transaction(engine) as tx:
         found = board.requests(tx, before=place(after) if after else END, n=PAGE + 1)
     return _by_time(found, PAGE)
 
 
-def requests_of_host(engine: Engine, name: str, *, after: str = "", n: int = PAGE) -> Lot:
+def requests_of_host(engine: Engine, name: str, *, after: str = "", n: int = PAGE) -> Listed:
     """Requests to a host, the newest first, with the gap before each. Raises InputError."""
     host = known(engine, name)
     with db.transaction(engine) as tx:
@@ -76,7 +76,7 @@ def pages(
     language: str | None = None,
     kind: PageKind | None = None,
     after: str = "",
-) -> Lot:
+) -> Listed:
     """Pages of a crawl whose texts are stored, by host and key: those that match, in the next slice.
 
     find_text: part of the URL or title;   language: a tag, or its first part. Raises InputError.
@@ -91,7 +91,7 @@ def pages(
     last = None
     if last_host is not None:
         last = found[-1] if len(found) == n else {"host_id": last_host, "key": KEY_END}
-    return _lot(wanted, ("host_id", "key"), last=last)
+    return _listed(wanted, ("host_id", "key"), last=last)
 
 
 def _is_wanted(row: Row, find_text: str | None, language: str | None, kind: PageKind | None) -> bool:
@@ -110,24 +110,24 @@ def _is_wanted(row: Row, find_text: str | None, language: str | None, kind: Page
     )
 
 
-def traps(engine: Engine, *, after: str = "") -> Lot:
+def traps(engine: Engine, *, after: str = "") -> Listed:
     """Patterns of URLs that were refused as traps. Raises InputError for no place."""
     host, crawl, pattern = _parts(after, 3) if after else ("0", "0", "")
     with db.transaction(engine) as tx:
         found = board.traps(tx, after=(number(host), number(crawl), pattern), n=SLICE)
     refused = [row for row in found if row["refused"]]
-    return _lot(refused, ("host_id", "crawl_id", "pattern"), last=found[-1] if len(found) == SLICE else None)
+    return _listed(refused, ("host_id", "crawl_id", "pattern"), last=found[-1] if len(found) == SLICE else None)
 
 
-def duplicates(engine: Engine, *, after: str = "") -> Lot:
+def duplicates(engine: Engine, *, after: str = "") -> Listed:
     """Pages that repeat another. Raises InputError for no place."""
     host, crawl, key = _parts(after, 3) if after else ("0", "0", "")
     with db.transaction(engine) as tx:
         found = board.duplicates(tx, after=(number(host), number(crawl), _hex(key)), n=PAGE + 1)
-    return _lot(found, ("host_id", "crawl_id", "key"))
+    return _listed(found, ("host_id", "crawl_id", "key"))
 
 
-def items(engine: Engine, *, crawl: str | None, handler: str | None, after: str = "") -> Lot:
+def items(engine: Engine, *, crawl: str | None, handler: str | None, after: str = "") -> Listed:
     """Items that handlers extracted, of one crawl or handler, in the next slice. Raises InputError for no place."""
     host, crawl_id, key, of, n = _parts(after, 5) if after else ("0", "0", "", "", "0")
     where = (number(host), number(crawl_id), _hex(key), of, number(n))
@@ -139,10 +139,10 @@ def items(engine: Engine, *, crawl: str | None, handler: str | None, after: str 
         if (crawl is None or row["crawl"] == crawl) and (handler is None or row["handler"] == handler)
     ]
     parts = ("host_id", "crawl_id", "key", "handler", "n")
-    return _lot(wanted, parts, last=found[-1] if len(found) == SLICE else None)
+    return _listed(wanted, parts, last=found[-1] if len(found) == SLICE else None)
 
 
-def refused_links(engine: Engine, crawl: str, *, reason: str | None, after: str = "") -> Lot:
+def refused_links(engine: Engine, crawl: str, *, reason: str | None, after: str = "") -> Listed:
     """Links of a crawl that were not admitted, the latest first, or those of a reason. Raises InputError."""
     crawl_id = find(engine, crawl).id
     before: datetime = place(f"{after} 0")[0] if after else END[0]
@@ -153,7 +153,7 @@ def refused_links(engine: Engine, crawl: str, *, reason: str | None, after: str 
     shown = wanted[:PAGE]
     is_cut = bool(found) and found[-1]["place"] == n
     last = shown[-1] if len(wanted) > PAGE else found[-1] if is_cut else None
-    return Lot(rows=shown, next=None if last is None else last["last_at"].isoformat())
+    return Listed(rows=shown, next=None if last is None else last["last_at"].isoformat())
 
 
 def orders(engine: Engine, *, subject: str | None = None, after: str = "", n: int = PAGE) -> Sequence[OperatorOrder]:
@@ -162,16 +162,16 @@ def orders(engine: Engine, *, subject: str | None = None, after: str = "", n: in
         return operator_log.latest(tx, n=n, before=number(after) if after else NEWEST, subject=subject)
 
 
-def _by_time(found: list[Row], n: int) -> Lot:
+def _by_time(found: list[Row], n: int) -> Listed:
     rows = found[:n]
-    return Lot(rows=rows, next=key_of(rows[-1]["started_at"], rows[-1]["id"]) if len(found) > n else None)
+    return Listed(rows=rows, next=key_of(rows[-1]["started_at"], rows[-1]["id"]) if len(found) > n else None)
 
 
-def _lot(rows: Sequence[Row], parts: Sequence[str], *, last: Row | None = None) -> Lot:
+def _listed(rows: Sequence[Row], parts: Sequence[str], *, last: Row | None = None) -> Listed:
     """A page of rows.   last: the last row of a full slice, where rows were left out"""
     shown = rows[:PAGE]
     at = shown[-1] if len(rows) > PAGE else last
-    return Lot(rows=shown, next=None if at is None else SEPARATOR.join(str(at[part]) for part in parts))
+    return Listed(rows=shown, next=None if at is None else SEPARATOR.join(str(at[part]) for part in parts))
 
 
 def _parts(after: str, n: int) -> list[str]:

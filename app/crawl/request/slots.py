@@ -26,7 +26,7 @@ from app.crawl.request.line_gate import AT_CEILING, AT_GATE_S, CONNECT_AHEAD_S, 
 from app.crawl.state.host_rest import HostRest
 from app.crawl.state.lease import Lease
 from app.crawl.state.line import Line
-from app.crawl.state.slot import Asked, SharedStart, Slot
+from app.crawl.state.slot import Answered, SharedStart, Slot
 from app.crawl.state.turn import Turn
 from app.crawl.state.visit import Visit, outlast
 from app.crawl.state.worker import Worker
@@ -64,7 +64,7 @@ def where(worker: Worker, url: Url, prefer: str | None) -> Found:
     return Found(choices=found.addresses, dns_ms=found.dns_ms)
 
 
-def ask(worker: Worker, tx: Connection, address: str, wanted: tuple[Budget, ...], terms: StartTerms) -> Asked:
+def ask(worker: Worker, tx: Connection, address: str, wanted: tuple[Budget, ...], terms: StartTerms) -> Answered:
     """The last statement of a transaction, as `budgets.reserve`.
 
     An answer that took long is timed by the quickest exchanges of the last seconds: else its start would count as not
@@ -75,7 +75,7 @@ def ask(worker: Worker, tx: Connection, address: str, wanted: tuple[Budget, ...]
     answer = budgets.reserve(tx, wanted, terms._replace(ready_in_s=ready_in_s, horizon_s=horizon_s))
     tie, received = worker.starts.clock_tie, worker.monotonic()
     earliest, latest = tie.moments(answer.now, sent=sent + answer.took_s, received=received)
-    return Asked(address, trusted(worker, answer), earliest, latest, terms.hold_s)
+    return Answered(address, trusted(worker, answer), earliest, latest, terms.hold_s)
 
 
 def line_for(worker: Worker, wanted: tuple[Budget, ...]) -> Line:
@@ -274,7 +274,7 @@ def _terms(worker: Worker, lease: Lease, turn: Turn, start: SharedStart, horizon
     )
 
 
-def _granted(visit: Visit, wanted: tuple[Budget, ...], asked: Asked, dns_ms: float | None) -> Slot | None:
+def _granted(visit: Visit, wanted: tuple[Budget, ...], asked: Answered, dns_ms: float | None) -> Slot | None:
     """A start, or a place in line for one; None: the line is too long."""
     answer, start = asked.answer, visit.start
     start.is_crowded, start.promised = answer.shared, None

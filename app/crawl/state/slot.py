@@ -1,4 +1,4 @@
-"""What a request draws on, what those budgets answered, and the start that they granted it (promise P3)."""
+"""The budgets that a request draws on, what they answered, and the start that they granted it (promise P3)."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Slot(NamedTuple):
         return None
 
 
-class Asked(NamedTuple):
+class Answered(NamedTuple):
     """What the budgets of an address answered. Points in time are monotonic seconds.
 
     earliest, latest   the answer's `now` lies between them
@@ -92,7 +92,7 @@ class SharedStart:
     address_before: str | None
     address: str | None = None
     has_come_back: bool
-    asked: Asked | None = None
+    asked: Answered | None = None
     held: Slot | None = None
     is_crowded: bool = False
     promised: Rest | None = None
