@@ -43,7 +43,7 @@ class Slot(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """What the budgets of an address answered. Points in time are monotonic seconds.
+    """An answer of the budgets of an address. Points in time are monotonic seconds.
 
     earliest, latest   the answer's `now` lies between them
     hold_s             as in StartTerms
