@@ -17,7 +17,7 @@ and its host is due again at the time that it was promised.
 `where` finds the addresses of a host, `ask` draws a start on the budgets of one, and its answer makes a slot.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlalchemy import Connection
 
@@ -30,7 +30,7 @@ from app.crawl.state.slot import Answered, SharedStart, Slot
 from app.crawl.state.turn import Turn
 from app.crawl.state.visit import Visit, outlast
 from app.crawl.state.worker import Worker
-from app.model import Rest, RestReason, Url
+from app.model import Rest, RestReason, Url, Whereabouts
 from app.policy.host import registrable_domain
 from app.store import budgets, db
 from app.store.budgets import Budget, BudgetAnswer, StartTerms
@@ -38,30 +38,18 @@ from app.store.budgets import Budget, BudgetAnswer, StartTerms
 NAME_S = 5.0  # that a name is waited for
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """The addresses of a URL's host to choose from, and what finding them took."""
-
-    choices: tuple[str, ...]
-    dns_ms: float | None
-
-    def wanted(self, worker: Worker, domain: str | None) -> list[tuple[str, tuple[Budget, ...]]]:
-        """Each address with the budgets that a request to it draws on."""
-        return [(address, worker.starts.shared.of(address, domain)) for address in self.choices]
-
-
-def where(worker: Worker, url: Url, prefer: str | None) -> Found:
+def where(worker: Worker, url: Url, prefer: str | None) -> Whereabouts:
     """Find the addresses of a URL's host.   prefer: the one of before, which comes first if it is still among them.
 
     Nearly always they are remembered: then the thread keeps its seat.
     """
     if worker.where is None:
-        return Found(choices=(), dns_ms=None)
+        return Whereabouts(addresses=(), dns_ms=0.0)
     found = worker.where(url.text, prefer, 0.0)
     if not found.addresses:
         with worker.stays.seats.left():
             found = worker.where(url.text, prefer, NAME_S)
-    return Found(choices=found.addresses, dns_ms=found.dns_ms)
+    return found
 
 
 def ask(worker: Worker, tx: Connection, address: str, wanted: tuple[Budget, ...], terms: StartTerms) -> Answered:
@@ -156,7 +144,8 @@ def elsewhere(worker: Worker, url: Url, host_id: int, longest_s: float) -> Slot 
     if not worker.starts.shared.any:
         return Slot()
     found = where(worker, url, None)
-    for address, wanted in found.wanted(worker, registrable_domain(url.host)):
+    for address in found.addresses:
+        wanted = worker.starts.shared.of(address, registrable_domain(url.host))
         if not wanted:
             return Slot(address=address, dns_ms=found.dns_ms)
         with db.transaction(worker.engine, by_statement=True) as tx:
@@ -166,7 +155,7 @@ def elsewhere(worker: Worker, url: Url, host_id: int, longest_s: float) -> Slot 
         if asked.answer.granted:
             slot = asked.slot(wanted, found.dns_ms)
             return None if _stops_within(worker, max(slot.ready_at - worker.monotonic(), 0.0)) else slot
-    return None if found.choices else Slot()
+    return None if found.addresses else Slot()
 
 
 def _stops_within(worker: Worker, seconds: float) -> bool:
@@ -234,13 +223,14 @@ def _slot(visit: Visit, url: Url, longest_s: float) -> Slot | None:
         return Slot()
     before, start.asked = start.asked, None
     found = where(worker, url, start.address_before)
-    if not found.choices:
+    if not found.addresses:
         return Slot(dns_ms=found.dns_ms)  # the name does not resolve, or not to one of ours: sending says so
     held, now = start.held, visit.now()
-    if held is not None and held.address == found.choices[0] and turn.ready_at <= (held.held_until or 0.0):
+    if held is not None and held.address == found.addresses[0] and turn.ready_at <= (held.held_until or 0.0):
         return held._replace(ready_at=max(turn.ready_at, held.ready_at), dns_ms=found.dns_ms)
     last: BudgetAnswer | None = None
-    for address, wanted in found.wanted(worker, start.domain):
+    for address in found.addresses:
+        wanted = worker.starts.shared.of(address, start.domain)
         if not wanted:
             return Slot(address=address, dns_ms=found.dns_ms)
         if before is not None and before.address == address and now <= before.until:
