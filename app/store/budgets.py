@@ -133,19 +133,11 @@ def reserve(tx: Connection, wanted: Sequence[Budget], terms: StartTerms) -> Budg
     """
     rows = _rows(wanted, terms.starts)
     where = {
+        **terms._asdict(),
         "rows": rows,
-        "host_id": terms.host_id,
-        "ready_in_s": terms.ready_in_s,
-        "horizon_s": terms.horizon_s,
-        "has_ticket": terms.has_ticket,
+        "draws": terms.starts > 0,
         "probe_s": PROBE_S,
         "lone_s": LONE_S,
-        "hold_s": terms.hold_s,
-        "draws": terms.starts > 0,
-        "near_s": terms.near_s,
-        "lost": terms.lost,
-        "returned": terms.returned,
-        "alone": terms.alone,
     }
     if terms.is_new:
         db.run(tx, _sql["ensure"], {"rows": rows})
