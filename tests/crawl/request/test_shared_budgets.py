@@ -11,15 +11,17 @@ from sqlalchemy import Engine
 
 from app.admin.audit import audit
 from app.beat import claim
+from app.crawl.request import slots
 from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import take_up
-from app.model import Reply, Request, Unsent
+from app.model import Reply, Request, Unsent, Url, Whereabouts
 from app.store.host_rows import Offer
 from tests.crawl.clock import HOUR, STEP, later, step, work
 from tests.crawl.crowd import GAP_S, ROAD_S, Shared, gaps, names, unhurried
 from tests.crawl.loop import run, start
 from tests.crawl.request.fleets import Make, go_on, tries
 from tests.crawl.web import Web, html, redirect
+from tests.store.rows import claim as claimed
 from tests.store.rows import one, sql
 
 LATE_S = 0.4  # a start on the ceiling alone may be late: it is a rate, and no gap
@@ -255,3 +257,32 @@ def test_without_an_address_budget_no_address_rests(make: Make, web: Web) -> Non
     shared.down()
     step(worker)
     assert tries(worker.engine) == 3, "each host finds out by itself"
+
+
+@pytest.mark.parametrize(("rests", "asked"), [(False, ["127.0.0.8"]), (True, ["127.0.0.8", "127.0.0.9"])])
+def test_a_names_other_address_is_for_when_the_first_one_rests(
+    make: Make, web: Web, rests: bool, asked: list[str]
+) -> None:
+    """At take-up its budget has no start free: that is no reason to go to another address."""
+    site = web.site()
+    made = make(address_gap_s=10.0)
+    worker = replace(made, where=lambda *_: Whereabouts(("127.0.0.8", "127.0.0.9"), 0.0))
+    start(worker, site.url())
+    sql(
+        worker.engine,
+        """UPDATE hosts SET queue = 'host-00', next_fetch_at = now() - interval '1 minute', address = '127.0.0.8'""",
+    )
+    sql(
+        worker.engine,
+        """INSERT INTO budgets (kind, name, next_at, blocked_until) VALUES ('address', '127.0.0.8',
+           now() + interval '30 s', CASE WHEN :rests THEN now() + interval '1 hour' END)""",
+        rests=rests,
+    )
+    (offer,) = claimed(worker.engine)
+    visit = take_up(worker, offer.host_id, offer.token)
+    assert visit is not None
+    assert visit.start.asked is not None, "denied at take-up"
+    url = worker.canon.canonicalise(site.url())
+    assert isinstance(url, Url)
+    slots.take(visit, url, 1.0)
+    assert [row["name"] for row in sql(worker.engine, "SELECT name FROM budgets ORDER BY name")] == asked
