@@ -266,7 +266,7 @@ def test_a_names_other_address_is_for_when_the_first_one_rests(
     """At take-up its budget has no start free: that is no reason to go to another address."""
     site = web.site()
     made = make(address_gap_s=10.0)
-    worker = replace(made, where=lambda *_: Whereabouts(("127.0.0.8", "127.0.0.9"), 0.0))
+    worker = replace(made, where=lambda *_: Whereabouts(addresses=("127.0.0.8", "127.0.0.9"), dns_ms=0.0))
     start(worker, site.url())
     sql(
         worker.engine,
