@@ -149,7 +149,7 @@ def of(root: Element, *, whole: bool = False) -> Blocks:
 
 
 def _declared_thread(root: Element, names: str) -> str:
-    """What schema.org types of the page say, in JSON-LD or microdata; asked only where names speak of comments."""
+    """The kind of discussion that schema.org types declare, in JSON-LD or microdata; asked where names say comments."""
     if not any(word in names for word in ("omment", "epl", "espond")):
         return ""
     types = " ".join([*_ITEM_TYPES(root), *_LINKED_DATA(root)])
