@@ -15,9 +15,9 @@ import threading
 from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from math import inf
 from typing import NamedTuple
 
-from app.crawl.state.lots import Lot
 from app.runtime.lru import Lru
 from app.store.budgets import BudgetAnswer
 
@@ -30,6 +30,29 @@ LEAST_WAIT_S = 0.01
 SENT_WITHIN_S = 0.1  # a request whose start was granted is sent by then, or its thread has failed
 LINES_KEPT = 2_000  # 2 KB each; those of the visits in hand are used all the time
 LATE_MOST_S = 1.0  # no start is really later than this: the database's clock was set, or its rows restored
+
+
+@dataclass(slots=True, kw_only=True)
+class Lot:
+    """So much of a budget, until a moment.   size: as drawn;   left: not taken;   begins, ends: monotonic seconds"""
+
+    size: int = 0
+    left: int = 0
+    begins: float = -inf
+    ends: float = -inf
+
+    def is_open(self, now: float) -> bool:
+        return self.left > 0 and now <= self.ends
+
+    def take(self, n: int, now: float) -> int:
+        """Take up to n."""
+        found = min(n, self.left) if now <= self.ends else 0
+        self.left -= found
+        return found
+
+    def close(self, now: float) -> int:
+        """End it. Returns what may be returned: what is left of a lot that had not ended."""
+        return self.take(self.left, now)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,9 +90,9 @@ class Line:
         self._lock = threading.Lock()
         self._places: deque[threading.Condition] = deque()
         self._lot = StartLot()
-        self._last_start = float("-inf")
+        self._last_start = -inf
         self._starts: deque[float] = deque(maxlen=MOST)
-        self._room_at = float("-inf")
+        self._room_at = -inf
         self._passed_at: float | None = None  # the moment of a start whose request has not been sent yet
 
     def __len__(self) -> int:
@@ -167,7 +190,7 @@ class Line:
         if isinstance(answer, StartLot):
             self._lot = answer
             if self._last_start + self._gap_s > answer.ends + LATE_MOST_S:
-                self._last_start = float("-inf")
+                self._last_start = -inf
         return answer
 
 

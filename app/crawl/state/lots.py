@@ -15,6 +15,7 @@ from datetime import datetime
 from sqlalchemy import Engine
 
 from app.clock import monotonic
+from app.crawl.state.line import Lot
 from app.store import budgets, crawls, db
 from app.store.budgets import Budget, BudgetKind, StartTerms
 
@@ -27,29 +28,6 @@ MARGIN_S = (
 SMALL_S = 10.0  # a budget that was too small for a lot is not asked again before
 LOT_S = 0.1  # of the ceiling's schedule
 RETURNED_WITHIN_S = 1.0  # after that its unused starts are lost: the schedule has passed them
-
-
-@dataclass(slots=True, kw_only=True)
-class Lot:
-    """So much of a budget, until a moment.   size: as drawn;   left: not taken;   begins, ends: monotonic seconds"""
-
-    size: int = 0
-    left: int = 0
-    begins: float = -math.inf
-    ends: float = -math.inf
-
-    def is_open(self, now: float) -> bool:
-        return self.left > 0 and now <= self.ends
-
-    def take(self, n: int, now: float) -> int:
-        """Take up to n."""
-        found = min(n, self.left) if now <= self.ends else 0
-        self.left -= found
-        return found
-
-    def close(self, now: float) -> int:
-        """End it. Returns what may be returned: what is left of a lot that had not ended."""
-        return self.take(self.left, now)
 
 
 @dataclass(slots=True, kw_only=True)
