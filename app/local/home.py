@@ -31,10 +31,12 @@ from typing import Any
 
 from app import owned
 from app.errors import ServiceError, SettingError
+from app.words import scalar
 
 POLL_S = 0.02
 PATIENCE_S = 120.0  # for another command to finish its start, or a server its stop
 TELL_AFTER_S = 2.0
+MEMORY_BYTES = 65_536  # of services.json
 MAKES_IT = "name the home of a crawl with --home, or make one with `tiptoe crawl URL…`"
 
 _PRIVATE = ("run", "logs", "archive", "valkey")
@@ -68,14 +70,28 @@ class Home:
             json.dump(self._memory() | {name: facts}, file, indent=2)
         draft.replace(self.root / "services.json")
 
+    def fact(self, name: str, fact: str) -> str:
+        """One remembered fact of a server that is remembered. Raises ServiceError where it is not among them."""
+        try:
+            return str(self.recall(name)[fact])
+        except KeyError:
+            raise self._damaged(f"{name} has no {fact}") from None
+
     def _memory(self) -> dict[str, dict[str, Any]]:
         try:
-            memory: dict[str, dict[str, Any]] = json.loads((self.root / "services.json").read_text())
+            with os.fdopen(owned.open_file(self.root / "services.json", os.O_RDONLY), "rb") as file:
+                memory: dict[str, dict[str, Any]] = json.loads(file.read(MEMORY_BYTES))
         except FileNotFoundError:
             return {}
-        except ValueError as error:
-            raise ServiceError(str(self.root / "services.json"), f"is damaged ({error}); remove it") from error
+        except (ValueError, RecursionError) as error:
+            raise self._damaged(str(error)) from error
+        if not isinstance(memory, dict) or not all(map(_are_facts, memory.values())):
+            raise self._damaged("it holds no facts of servers")
         return memory
+
+    def _damaged(self, why: str) -> ServiceError:
+        remedy = "restore it, or remove it: then a database that stands here is set aside, and a new one is made"
+        return ServiceError(str(self.root / "services.json"), f"is damaged ({why}); {remedy}")
 
     @contextmanager
     def starting(self, log: Log) -> Iterator[None]:
@@ -85,6 +101,14 @@ class Home:
             yield
         finally:
             os.close(lock)
+
+
+def _are_facts(found: object) -> bool:
+    kinds = {"port": int, "data": str, "password": str, "admin_password": str}
+    return isinstance(found, dict) and all(
+        isinstance(value, kinds.get(name, object)) and (not isinstance(value, str) or scalar(value) == value)
+        for name, value in found.items()
+    )
 
 
 def find_home(path: Path) -> Home:
@@ -104,6 +128,7 @@ def open_home(path: Path) -> Home:
         home = Home(root=path.resolve())  # the servers report resolved paths
         for folder in (home.run, home.logs):
             folder.mkdir(mode=0o755, exist_ok=True)
+        for folder in (home.root / name for name in _PRIVATE):
             owned.check(folder, f"the folder {folder}")
         _keep_private(home.root, is_new=is_new)
         os.close(_open(home.root / "lock"))
