@@ -10,7 +10,7 @@ import pytest
 
 from app import owned
 from app.config import load
-from app.errors import InputError, ServiceError
+from app.errors import InputError, ServiceError, SettingError
 from app.local.children import spawn
 from app.local.home import open_home, take
 from app.local.services import start_postgres
@@ -56,6 +56,15 @@ def test_a_home(tmp_path: Path, spoil: Way, line: str, part: str) -> None:
         start_postgres(home, print)
     assert str(home) in str(refused.value)
     assert (home / "services.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("part", ["run", "logs", "archive", "valkey"])
+@pytest.mark.parametrize("make", [Path.touch, os.mkfifo, lambda path: path.symlink_to(path.name)])
+def test_what_stands_where_a_folder_of_a_home_belongs(tmp_path: Path, part: str, make: Callable[[Path], None]) -> None:
+    (tmp_path / "home").mkdir()
+    make(tmp_path / "home" / part)
+    with pytest.raises(SettingError, match=f"the folder .*/{part}: is no folder; remove what has its name"):
+        start_postgres(tmp_path / "home", print)
 
 
 MEMORIES = [
