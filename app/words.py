@@ -74,8 +74,10 @@ def harmless(text: str) -> str:
 
 
 def ready_streams() -> None:
-    """Make standard streams writable for a process: one that was closed (`>&-`) becomes the null device, as its number
-    would be the next file's or socket's, and where its encoding lacks a character, a replacement is written."""
+    """Make standard streams writable for a process: closed ones, and those whose encoding lacks a character.
+
+    One that was closed (`>&-`) becomes the null device: its number would be the next file's or socket's. What an
+    encoding lacks becomes a replacement."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             null = os.open(os.devnull, os.O_RDWR)  # the lowest number that is free: its own
