@@ -381,7 +381,7 @@ def _remedy(engine: Engine, sqlstate: str, said: str) -> str:
 def _grants(engine: Engine, said: str) -> str:
     """The GRANT for what was denied; Postgres names it in its own words, which may be in any language."""
     role = quoted(engine.url.username or "ROLE")
-    schema = re.search(r"no schema|\bschema (.+)$", said)
+    schema = re.search(r'no schema|\bschema "?([^";]+)"?(?:;|$)', said)
     if schema:
         grant = f"GRANT USAGE, CREATE ON SCHEMA {quoted(schema[1] or 'public')} TO {role}"
         return f"run as the owner of the database: {grant}; and see the role's search_path"
