@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import structlog
 
-from app.words import harmless, replace_unprintable
+from app.words import harmless, ready_streams
 
 
 class _Stderr:
@@ -36,8 +36,8 @@ def configure(log_format: str, log_level: str, *, libraries: bool = True) -> Non
     log_format  console or json
     log_level   DEBUG, INFO, WARNING or ERROR
     libraries   those that log through the standard library, too; False in a process of somebody else's"""
-    if libraries:  # the process is ours: its log may be in any encoding
-        replace_unprintable()
+    if libraries:  # the process is ours: its log may be in any encoding, or closed
+        ready_streams()
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer()
         if log_format == "json"

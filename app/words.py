@@ -4,10 +4,13 @@ Nothing here prints. `harmless` is the border for every text that reaches a term
 written by sites, and may hold escape sequences (ECMA-48) or characters that reorder a line (UAX #9).
 """
 
+import errno
 import io
+import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
@@ -70,11 +73,30 @@ def harmless(text: str) -> str:
     return _STEERS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def replace_unprintable() -> None:
-    """Have a process write a replacement where its output's encoding lacks a character: a terminal in Latin-1, say."""
+def ready_streams() -> None:
+    """Make standard streams writable for a process: closed ones, and those whose encoding lacks a character.
+
+    One that was closed (`>&-`) becomes the null device: its number would be the next file's or socket's. What an
+    encoding lacks becomes a replacement."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)  # the lowest number that is free: its own
+            os.set_inheritable(null, True)
+            setattr(sys, name, open(null, mode, closefd=False))  # noqa: SIM115  # to the end of the process
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+@contextmanager
+def told_if_it_can_be() -> Iterator[None]:
+    """Context that tells of the work on standard error: a full volume costs the line, never the work. A reader that
+    went away ends it, as anywhere in a pipe."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise
 
 
 def escaped(document: str) -> str:

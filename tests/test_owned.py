@@ -10,7 +10,7 @@ import pytest
 
 from app import owned
 from app.config import load
-from app.errors import InputError
+from app.errors import InputError, ServiceError, SettingError
 from app.local.children import spawn
 from app.local.home import open_home, take
 from app.local.services import start_postgres
@@ -44,15 +44,50 @@ Way = Callable[[Path], None]
 
 
 @pytest.mark.parametrize(("spoil", "line"), WAYS)
-@pytest.mark.parametrize("part", ["", "logs", "run", "lock"])
+@pytest.mark.parametrize("part", ["", "logs", "run", "lock", "archive", "valkey", "services.json"])
 def test_a_home(tmp_path: Path, spoil: Way, line: str, part: str) -> None:
     home = tmp_path / "home"
-    open_home(home)
+    open_home(home).remember("valkey", {"port": 1, "password": SECRET})
+    before = (home / "services.json").read_bytes()
+    for folder in ("archive", "valkey"):
+        (home / folder).mkdir()
     spoil(home / part)
     with pytest.raises(InputError, match=line) as refused:
         start_postgres(home, print)
     assert str(home) in str(refused.value)
-    assert not (home / "services.json").exists()
+    assert (home / "services.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("part", ["run", "logs", "archive", "valkey"])
+@pytest.mark.parametrize("make", [Path.touch, os.mkfifo, lambda path: path.symlink_to(path.name)])
+def test_what_stands_where_a_folder_of_a_home_belongs(tmp_path: Path, part: str, make: Callable[[Path], None]) -> None:
+    (tmp_path / "home").mkdir()
+    make(tmp_path / "home" / part)
+    with pytest.raises(SettingError, match=f"the folder .*/{part}: is no folder; remove what has its name"):
+        start_postgres(tmp_path / "home", print)
+
+
+MEMORIES = [
+    ("[]", "it holds no facts"),
+    ("null", "it holds no facts"),
+    ('{"postgres": [1]}', "it holds no facts"),
+    ('{"postgres": {"port": "x", "data": "postgres"}}', "it holds no facts"),
+    ('{"postgres": {"port": 1, "data": "a\\u0000"}}', "it holds no facts"),
+    ('{"postgres": {"data": "\\ud800"}}', "it holds no facts"),
+    ('{"postgres": {"port": 1}}', "postgres has no data"),
+    ("[" * 50_000, "recursion"),
+    ("[" + " " * 100_000 + "]", "Expecting value"),
+]
+
+
+@pytest.mark.parametrize(("memory", "line"), MEMORIES, ids=range(len(MEMORIES)))
+def test_what_a_home_remembers_is_what_it_wrote(tmp_path: Path, memory: str, line: str) -> None:
+    """Else a command says so, and touches no database that stands there."""
+    home = open_home(tmp_path / "home")
+    (home.root / "services.json").write_text(memory)
+    with pytest.raises(ServiceError, match=rf"services.json: is damaged \(.*{line}.*\); restore it, or remove it"):
+        start_postgres(home.root, print)
+    assert not (home.root / "postgres").exists()
 
 
 @as_root
@@ -110,6 +145,9 @@ def test_a_log_and_a_lock_that_are_links(tmp_path: Path, make: Callable[[Path, P
     make(tmp_path / "lock", target)
     with pytest.raises(InputError, match=line):
         take(tmp_path / "lock", 1, waiting_for="nobody", log=print)
+    make(tmp_path / "services.json", target)
+    with pytest.raises(InputError, match=line):
+        open_home(tmp_path).recall("postgres")
     assert target.read_text() == SECRET
 
 

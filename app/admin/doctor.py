@@ -196,9 +196,9 @@ def _schema(found: str | None) -> Check:
     known = migrate.revisions()
     if found == known[-1]:
         return Check(name="schema", grade=Grade.OK, finding=f"at head, {found}")
-    if found is not None and found not in known:
-        finding = f"{found} is newer than this Tiptoe, which knows {known[-1]}"
-        return Check(name="schema", grade=Grade.FAIL, finding=finding, remedy="upgrade Tiptoe here")
+    if migrate.is_newer(found):
+        finding, remedy = migrate.unknown(found)
+        return Check(name="schema", grade=Grade.FAIL, finding=f"{finding}; wanted is {known[-1]}", remedy=remedy)
     return Check(
         name="schema",
         grade=Grade.FAIL,

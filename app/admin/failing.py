@@ -37,7 +37,7 @@ _REMEDIES: Final = {
     Failure.TIMEOUT: "it answers too slowly: TIPTOE_REQUEST_DEADLINE_S allows more",
     Failure.RESET: "it closes the connection: it may be overloaded, or refuse crawlers; ask its owner",
     Failure.CUT: "its answers break off: it is the site's to mend, and what came is not kept",
-    Failure.PROTOCOL: "it does not speak HTTP there: check the port",
+    Failure.PROTOCOL: "its answers are malformed: check the port; else it is the site's to mend",
     "HTTP 429": _SLOWER,
     "HTTP 503": _SLOWER,
     "HTTP 401": "it wants a login: leave these paths out with `tiptoe crawl edit NAME --exclude`",

@@ -4,19 +4,19 @@ import errno
 import gc
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
 from app.cli import options
-from app.words import replace_unprintable
+from app.words import ready_streams
 
-_UNWRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EPIPE})
+_UNWRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EPIPE, errno.EBADF})
 
 
 def main() -> None:
     """Run a command and exit: 0 success, 1 a service or a finding, 2 bad input, 130 after Ctrl-C."""
-    replace_unprintable()
+    ready_streams()
     try:
         try:
             make_app()(prog_name="tiptoe")
@@ -25,25 +25,34 @@ def main() -> None:
     except KeyboardInterrupt:  # while it imports; a command's own is Typer's
         sys.exit(130)
     except OSError as error:
-        if error.errno not in _UNWRITTEN:
+        if not _drop_unwritten(sys.stdout) and error.errno not in _UNWRITTEN:
             raise
         sys.exit(_unwritten(error))
     finally:
+        _drop_unwritten(sys.stderr)
         gc.freeze()  # an exit looks all that is left over for garbage: a quarter of a short command's CPU time
 
 
 def _unwritten(error: OSError) -> int:
-    """Report an answer that cannot be written, in one line; a reader that went away needs none. Returns the exit code.
-
-    What is left of it is dropped, else the interpreter would try again at its end."""
+    """Report an answer that cannot be written, in one line; a reader that went away needs none. Returns the exit
+    code."""
     from app.cli.out import say
 
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if error.errno == errno.EPIPE:
         return 1
     what = error.filename or "the answer"
     say(f"tiptoe: {what}: cannot be written ({error.strerror}); free space, or write elsewhere")
     return 2
+
+
+def _drop_unwritten(stream: TextIO) -> bool:
+    """Drop what a stream holds and cannot write, if it does; else the interpreter would try again, and exit 120."""
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        return True
+    return False
 
 
 def make_app() -> typer.Typer:

@@ -22,7 +22,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.words import escaped, harmless, rounded
+from app.words import escaped, harmless, rounded, told_if_it_can_be
 
 CELL_CHARACTERS = 80
 WIDTH = 80  # of passages
@@ -43,7 +43,8 @@ def answer(text: str, *, end: str = "\n") -> None:
 def say(line: str) -> None:
     """Print one line to standard error: standard output is for answers. Nothing within `hushed`."""
     if not _is_hushed.get():
-        print(shown(line), file=sys.stderr, flush=True)
+        with told_if_it_can_be():
+            print(shown(line), file=sys.stderr, flush=True)
 
 
 @contextmanager

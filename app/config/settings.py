@@ -308,6 +308,11 @@ class Settings(Constants, FromEnvironment):
     def _is_folder_or_store(cls, value: Any) -> Any:
         return values.folder_or_store(value)
 
+    @field_validator("home")
+    @classmethod
+    def _can_be_looked_at(cls, value: Path) -> Path:
+        return values.path_of_a_folder(value)
+
     @field_validator("signature_agent")
     @classmethod
     def _key_and_directory_go_together(cls, value: str | None, info: Any) -> str | None:

@@ -1,7 +1,9 @@
 """Checks of the settings' values. Each returns what it was given, or raises ValueError with the remedy."""
 
+import errno
 import ipaddress
 import re
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import BeforeValidator
@@ -182,6 +184,16 @@ def one_each(values: tuple[str, ...]) -> tuple[str, ...]:
     if len(set(values)) < len(values):
         raise ValueError("names a module or file twice; write each once")
     return values
+
+
+def path_of_a_folder(value: Path) -> Path:
+    """Check a path that may lead nowhere yet. Raises ValueError for one that never can."""
+    try:
+        value.stat()
+    except OSError as error:
+        if error.errno in {errno.ENAMETOOLONG, errno.ELOOP}:
+            raise ValueError(f"cannot be a folder ({error.strerror}); name another") from None
+    return value
 
 
 def folder_or_store(value: object) -> object:

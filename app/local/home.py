@@ -31,13 +31,16 @@ from typing import Any
 
 from app import owned
 from app.errors import ServiceError, SettingError
+from app.words import scalar
 
 POLL_S = 0.02
 PATIENCE_S = 120.0  # for another command to finish its start, or a server its stop
 TELL_AFTER_S = 2.0
+MEMORY_BYTES = 65_536  # of services.json
 MAKES_IT = "name the home of a crawl with --home, or make one with `tiptoe crawl URL…`"
 
 _PRIVATE = ("run", "logs", "archive", "valkey")
+_MAY_BE_FIRST = frozenset({*_PRIVATE, "demo", "signing-key.json", "lost+found"})  # in a folder that becomes a home
 
 Log = Callable[[str], None]
 
@@ -68,14 +71,28 @@ class Home:
             json.dump(self._memory() | {name: facts}, file, indent=2)
         draft.replace(self.root / "services.json")
 
+    def fact(self, name: str, fact: str) -> str:
+        """One remembered fact of a server that is remembered. Raises ServiceError where it is not among them."""
+        try:
+            return str(self.recall(name)[fact])
+        except KeyError:
+            raise self._damaged(f"{name} has no {fact}") from None
+
     def _memory(self) -> dict[str, dict[str, Any]]:
         try:
-            memory: dict[str, dict[str, Any]] = json.loads((self.root / "services.json").read_text())
+            with os.fdopen(owned.open_file(self.root / "services.json", os.O_RDONLY), "rb") as file:
+                memory: dict[str, dict[str, Any]] = json.loads(file.read(MEMORY_BYTES))
         except FileNotFoundError:
             return {}
-        except ValueError as error:
-            raise ServiceError(str(self.root / "services.json"), f"is damaged ({error}); remove it") from error
+        except (ValueError, RecursionError) as error:
+            raise self._damaged(str(error)) from error
+        if not isinstance(memory, dict) or not all(map(_are_facts, memory.values())):
+            raise self._damaged("it holds no facts of servers")
         return memory
+
+    def _damaged(self, why: str) -> ServiceError:
+        remedy = "restore it, or remove it: then a database that stands here is set aside, and a new one is made"
+        return ServiceError(str(self.root / "services.json"), f"is damaged ({why}); {remedy}")
 
     @contextmanager
     def starting(self, log: Log) -> Iterator[None]:
@@ -87,10 +104,22 @@ class Home:
             os.close(lock)
 
 
+def _are_facts(found: object) -> bool:
+    kinds = {"port": int, "data": str, "password": str, "admin_password": str}
+    return isinstance(found, dict) and all(
+        isinstance(value, kinds.get(name, object)) and (not isinstance(value, str) or scalar(value) == value)
+        for name, value in found.items()
+    )
+
+
 def find_home(path: Path) -> Home:
-    """The folder, which must be there. Raises SettingError naming the path and the remedy."""
+    """The home, which must be there: nothing of another folder is touched. Raises SettingError naming the path and the
+    remedy."""
     if not path.is_dir():
         raise SettingError(f"TIPTOE_HOME={str(path)!r}", f"there is no such folder; {MAKES_IT}")
+    owned.check(path, f"TIPTOE_HOME={str(path)!r}")
+    if not os.path.lexists(path / "services.json"):
+        raise SettingError(f"TIPTOE_HOME={str(path)!r}", f"holds no database yet; {MAKES_IT}")
     return open_home(path)
 
 
@@ -102,9 +131,14 @@ def open_home(path: Path) -> Home:
         path.mkdir(mode=0o755, parents=True, exist_ok=True)  # whatever the umask: nobody else may write to it
         owned.check(path, f"TIPTOE_HOME={str(path)!r}")
         home = Home(root=path.resolve())  # the servers report resolved paths
+        if not is_new:
+            _check_is_for_us(home.root, path)
+        for folder in (home.root / name for name in _PRIVATE):
+            if os.path.lexists(folder) and not folder.is_dir():
+                raise SettingError(f"the folder {folder}", "is no folder; remove what has its name")
+            owned.check(folder, f"the folder {folder}")
         for folder in (home.run, home.logs):
             folder.mkdir(mode=0o755, exist_ok=True)
-            owned.check(folder, f"the folder {folder}")
         _keep_private(home.root, is_new=is_new)
         os.close(_open(home.root / "lock"))
     except OSError as error:
@@ -113,10 +147,25 @@ def open_home(path: Path) -> Home:
     return home
 
 
+def _check_is_for_us(root: Path, path: Path) -> None:
+    """Raises SettingError for a folder of other things that others use, such as a web server's: a home is closed."""
+    is_home = (root / "services.json").exists() or ((root / "lock").is_file() and (root / "run").is_dir())
+    if is_home or not stat.S_IMODE(root.stat().st_mode) & ~_whole():
+        return
+    strange = next((name for name in os.listdir(root) if name not in _MAY_BE_FIRST), None)
+    if strange is not None:
+        remedy = f"holds other things ({strange}), and a home is closed to other users; name a new or an empty folder"
+        raise SettingError(f"TIPTOE_HOME={str(path)!r}", remedy)
+
+
+def _whole() -> int:
+    """The mode of a home."""
+    return 0o711 if os.geteuid() == 0 else 0o700
+
+
 def _keep_private(root: Path, *, is_new: bool) -> None:
     """Take from others what they may do here. Homes of earlier versions could be read by all."""
-    whole = 0o711 if os.geteuid() == 0 else 0o700
-    for folder, most in ((root, whole), *((root / name, 0o700) for name in _PRIVATE)):
+    for folder, most in ((root, _whole()), *((root / name, 0o700) for name in _PRIVATE)):
         with suppress(FileNotFoundError):
             found = folder.lstat()
             mode = most if is_new else stat.S_IMODE(found.st_mode) & most  # never more than somebody chose

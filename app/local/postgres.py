@@ -229,7 +229,7 @@ class Postgres:
         return fingerprint(CONF, *installed_postgres(), self.data / "yours.conf") if "data" in known else ""
 
     def _fact(self, name: str) -> str:
-        return str(self._home.recall(self.name)[name])
+        return self._home.fact(self.name, name)
 
     def _connect_as_admin(self) -> "psycopg.Connection[tuple[str, ...]]":
         return psycopg.connect(

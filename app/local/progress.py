@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self, TextIO
 from app.admin.live import MOST_QUEUED, Look
 from app.model.reasons import HostWait, words
 from app.store.live import HostRow
-from app.words import counted, harmless, rounded, sized
+from app.words import counted, harmless, rounded, sized, told_if_it_can_be
 
 if TYPE_CHECKING:
     from rich.console import Console, Group, RenderableType
@@ -85,7 +85,8 @@ class LiveView:
             self._start_anew_if_resized(self._live.console)
             self._live.update(screen(look, self._rate(look), self._live.console, self.gap_s), refresh=True)
         elif look.is_full and self.is_due():
-            print(line(look, self._rate(look)), file=self.stream, flush=True)
+            with told_if_it_can_be():
+                print(line(look, self._rate(look)), file=self.stream, flush=True)
             self._shown_at = now
 
     def _start_anew_if_resized(self, console: "Console") -> None:

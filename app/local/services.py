@@ -181,8 +181,8 @@ class Valkey:
         self._folder = home.root / "valkey"
 
     def url(self) -> str:
-        facts = self._home.recall(self.name)
-        return f"redis://:{facts['password']}@127.0.0.1:{facts['port']}/0"
+        password, port = (self._home.fact(self.name, each) for each in ("password", "port"))
+        return f"redis://:{password}@127.0.0.1:{port}/0"
 
     def prepare(self, log: Log) -> Recipe:
         program = valkey_program()
@@ -203,10 +203,9 @@ class Valkey:
         )
 
     def is_ready(self) -> bool:
-        facts = self._home.recall(self.name)
         client = redis.Redis(
-            port=facts["port"],
-            password=facts["password"],
+            port=int(self._home.fact(self.name, "port")),
+            password=self._home.fact(self.name, "password"),
             socket_timeout=5,
             retry=Retry(NoBackoff(), 0),  # our caller retries; the default waits seconds between tries
             decode_responses=True,

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from app import owned
 from app.config import Settings
-from app.errors import InputError
+from app.errors import InputError, ServiceError
 from app.local.home import Home, Log, take, try_exclusive
 
 _PATIENCE = "another command that starts or ends"
@@ -121,10 +121,14 @@ def _restore(home: Home, restore: Callable[[str], None]) -> None:
 
 
 def _read_aside(home: Home) -> set[str]:
+    path = home.run / "aside"
     try:
-        return set(json.loads((home.run / "aside").read_text()))
+        return set(json.loads(path.read_text()))
     except FileNotFoundError:
         return set()
+    except (ValueError, TypeError, RecursionError) as error:  # the machine lost power as it was written, say
+        remedy = "remove it, and run `tiptoe crawl resume NAME` for crawls that were paused for another"
+        raise ServiceError(str(path), f"is damaged; {remedy}") from error
 
 
 def _write_aside(home: Home, crawls: set[str]) -> None:

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from io import BufferedIOBase
 from socketserver import ThreadingMixIn
 from typing import Any, NamedTuple
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
@@ -76,6 +77,7 @@ def _is_stopped(check: Callable[[], None]) -> bool:
 _log = structlog.get_logger()
 Page = tuple[str, bytes]  # content type, body
 SLOW_S = 10.0  # a client that takes nothing of its answer is not waited for
+HEAD_BYTES = 65_536  # Python's own bounds are 100 lines of as many: 20 MB of memory once they are read
 
 
 class Served(NamedTuple):
@@ -164,8 +166,27 @@ class _V6(_PageServer):
     address_family = socket.AF_INET6
 
 
+class _Head:
+    """The octets of a head, line by line. Beyond HEAD_BYTES it raises ConnectionAbortedError, which ends it all."""
+
+    def __init__(self, octets: BufferedIOBase) -> None:
+        self._octets, self._left = octets, HEAD_BYTES
+        self.close = octets.close
+
+    def readline(self, most: int) -> bytes:
+        line = self._octets.readline(min(most, self._left + 1))
+        self._left -= len(line)
+        if self._left < 0:
+            raise ConnectionAbortedError("the head is too large")
+        return line
+
+
 class _QuietHandler(WSGIRequestHandler):
     timeout = SLOW_S
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile: Any = _Head(self.rfile)  # no body is read
 
     def parse_request(self) -> bool:
         """Whether a head has come. One that was cut ends like one, and is none."""

@@ -60,7 +60,7 @@ def load(path: Path) -> dict[Origin, Fields]:
         document = tomllib.loads(_read(path).decode("utf-8"))
     except UnicodeDecodeError:
         raise _wrong(path, f"is not in UTF-8; {_EXAMPLE}") from None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # of no TOML, of a number too long, of tables too deep
         where = re.search(r"\(at [^)]*\)$", str(error))  # the message may quote what is there
         raise _wrong(path, f"is not TOML{f' {where[0]}' if where else ''}; {_EXAMPLE}") from None
     return {_origin(path, name): _fields(path, name, entry) for name, entry in document.items()}

@@ -227,9 +227,14 @@ class _Link:
         self._make, self._magic = _CODINGS[name]
         self._decoder = self._make()
         self._held, self._at = b"", 0  # what was read, and where the part begins that no decoder has got
-        self._is_done = False
-        self.is_empty, self.has_several_members = True, False
+        self._is_done = self._has_given = False
+        self._begin = b""  # as many octets of its stream as tell what it is
+        self.has_several_members = False
         self.has_surplus = False
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._begin
 
     @property
     def is_at_end(self) -> bool:
@@ -246,6 +251,7 @@ class _Link:
             if self._decoder.needs_input and not (data := self._next()):
                 return b""
             if piece := self._decode(data, most):
+                self._has_given = True
                 return piece
         while self._read(_PIECE_BYTES):  # the streams below have an end, too, and so has the body
             self.has_surplus = True
@@ -259,9 +265,10 @@ class _Link:
         most = _MEMBER_PIECE_BYTES if self.has_several_members else _PIECE_BYTES
         data = self._held[self._at : self._at + most]
         self._at += len(data)
-        if data and self.is_empty:
-            self.is_empty = False
-            self._whole.begin_member()
+        if len(self._begin) < _MAGIC_BYTES and data:
+            if self.is_empty:
+                self._whole.begin_member()
+            self._begin += data[:_MAGIC_BYTES]
         return data
 
     def _decode(self, data: bytes, most: int) -> bytes:
@@ -269,12 +276,20 @@ class _Link:
             piece = self._decoder.decode(data, most)
         except (zlib.error, brotli.error, zstd.ZstdError) as error:
             if not self.has_several_members:
-                raise Broken(Failure.CUT, f"not {self._name}: {error}") from error
+                raise Broken(*self._why_not(error)) from error
             self._is_done = self.has_surplus = True  # it only looked like another member
             return b""
         if self._decoder.is_at_end:
             self._at -= len(self._decoder.unused)
         return piece
+
+    def _why_not(self, error: Exception) -> tuple[Failure, str]:
+        """Why it cannot be decoded: broken on its way, or never coded so, as it will be the next time.
+
+        Browsers and curl refuse both."""
+        if self._has_given or (self._magic is not None and self._magic.match(self._begin)):
+            return Failure.CUT, f"not {self._name}: {error}"
+        return Failure.PROTOCOL, f"Content-Encoding says {self._name}, and the body is not: {error}"
 
     def _begin_another(self) -> None:
         """Begin with the next member, if there is one."""

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
+from urllib.parse import unquote
 from uuid import UUID
 
 import psycopg
@@ -18,7 +19,7 @@ import structlog
 from psycopg.rows import namedtuple_row
 from sqlalchemy import Connection, Engine, TextClause, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.errors import Deadlock, InputError, ServiceError, TiptoeError, Unwritable
@@ -47,6 +48,7 @@ _NOTICES_A_DEAD_PEER = {
 _SESSION = {
     "jit": "off",
     "idle_in_transaction_session_timeout": "10s",
+    "idle_session_timeout": "0",  # of our pools; a session that Postgres ended fails at its next query
     "tcp_keepalives_idle": "10s",
     "tcp_keepalives_interval": "5s",
     "tcp_keepalives_count": "2",
@@ -84,14 +86,18 @@ READ_ONLY = "25006"  # read_only_sql_transaction
 _CANCELED = "57014"  # query_canceled
 _UNDONE = frozenset({"40P01", "40001"})  # deadlock_detected, serialization_failure: a repeat may succeed
 _VALUES = frozenset({"22", "23", "54"})  # classes: the values to write are at fault, or too large for jsonb or an index
+OWN_DATABASE = "make a database for Tiptoe alone (createdb NAME), and name it in TIPTOE_DATABASE_URL"
 _PRIVILEGE = "42501"  # insufficient_privilege
 _NO_SCHEMA = "3F"
 _REMEDIES = {  # by SQLSTATE, else by its class
     "08": "check the network, and that Postgres runs",
     "0A": f"Postgres {OLDEST_POSTGRES} or newer is needed, without extensions that forbid this",
-    "25006": "write to the primary: name all servers and target_session_attrs=read-write in TIPTOE_DATABASE_URL",
+    "25006": "write to the primary: name all servers and target_session_attrs=read-write in TIPTOE_DATABASE_URL; "
+    "or reset default_transaction_read_only of the role",
+    "25P04": "raise transaction_timeout of the role",
     "28": "correct the user and the password in TIPTOE_DATABASE_URL, or pg_hba.conf",
     "3D": "create the database, or correct its name in TIPTOE_DATABASE_URL",
+    "42P07": OWN_DATABASE,
     "42": "the schema is not as this Tiptoe makes it: run `tiptoe db upgrade`; if that does not help, report it",
     "53100": "make room on Postgres' disk",
     "53200": "give Postgres' machine more memory",
@@ -99,10 +105,12 @@ _REMEDIES = {  # by SQLSTATE, else by its class
     "53": "give Postgres' machine more of it",
     "55": "end the session that holds it, and try again",
     "57014": "raise statement_timeout of the role, or try again",
+    "57P05": "reset idle_session_timeout of the role",
     "57": "try again when Postgres is up",
     "P0": "a trigger or a function of your own refused it; correct or drop it",
 }
 _SEE_LOG = "see Postgres' log"
+_NO_ENTRY = "check TIPTOE_DATABASE_URL, and that Postgres runs there and lets this role in"
 TRIES = 4  # of a transaction
 _NAME = re.compile(r"^-- (\w+): .+$", re.MULTILINE)
 _BOUND = re.compile(r"(?<![:\w]):(\w+)(?!:)")  # :name, as SQLAlchemy's text() has it
@@ -183,6 +191,8 @@ def connect(url: str, *, pool_size: int = 16, session_name: str = "tiptoe", may_
         raise InputError(
             "TIPTOE_DATABASE_URL", "is not a database URL; write postgresql://user:password@host/name"
         ) from error
+    if "\0" in unquote(url):  # libpq would end there: at another server, say, that its rest does not name
+        raise InputError("TIPTOE_DATABASE_URL", "has a NUL (%00) in it; remove it")
     if parsed.get_backend_name() not in {"postgresql", "postgres"}:
         raise InputError(
             f"TIPTOE_DATABASE_URL={without_password(parsed.render_as_string(hide_password=False))}",
@@ -242,7 +252,7 @@ def _check_pinned(connection: Any, _: object) -> None:
     wrong = [name for name, value in zip(_PINNED, found, strict=True) if not _is_pinned(name, value)]
     if wrong:
         connection.close()
-        remedy = "; ".join(f"ALTER ROLE {role} SET {name} = '{_PINNED[name]}'" for name in wrong)
+        remedy = "; ".join(f"ALTER ROLE {quoted(role)} SET {name} = '{_PINNED[name]}'" for name in wrong)
         raise ServiceError(
             f"Postgres behind a pooler: {', '.join(wrong)}",
             f"is not what Tiptoe needs, and a pooler does not pass it on; run: {remedy}; then let the pooler reconnect",
@@ -358,7 +368,7 @@ def _translated(engine: Engine, cause: BaseException | None, *, is_lost: bool) -
             return Unwritable(sqlstate, said)
         return ServiceError(where, f"{said}; {_remedy(engine, sqlstate, said)}")
     if isinstance(cause, psycopg.OperationalError) or is_lost:
-        return ServiceError(where, f"{said}; {_POOLER_REMEDY}" if _NO_OPTIONS in said else said)
+        return ServiceError(where, f"{said}; {_POOLER_REMEDY if _NO_OPTIONS in said else _NO_ENTRY}")
     return None
 
 
@@ -370,15 +380,22 @@ def _remedy(engine: Engine, sqlstate: str, said: str) -> str:
 
 def _grants(engine: Engine, said: str) -> str:
     """The GRANT for what was denied; Postgres names it in its own words, which may be in any language."""
-    role = engine.url.username or "ROLE"
-    schema = re.search(r"\bschema (\w+)$|(no schema)", said)
+    role = quoted(engine.url.username or "ROLE")
+    schema = re.search(r'no schema|\bschema "?([^";]+)"?(?:;|$)', said)
     if schema:
-        grant = f"GRANT USAGE, CREATE ON SCHEMA {schema[1] or 'public'} TO {role}"
+        grant = f"GRANT USAGE, CREATE ON SCHEMA {quoted(schema[1] or 'public')} TO {role}"
         return f"run as the owner of the database: {grant}; and see the role's search_path"
+    if re.search(r"\btempor", said, re.IGNORECASE):  # tables of an upgrade
+        return f"run as its owner: GRANT TEMPORARY ON DATABASE {quoted(engine.url.database or 'NAME')} TO {role}"
     return (
         f"run as the role that owns Tiptoe's tables: GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}; GRANT ALL ON "
         f"ALL SEQUENCES IN SCHEMA public TO {role}; or use that role"
     )
+
+
+def quoted(name: str) -> str:
+    """A name as SQL has it: in quotes where it needs them."""
+    return name if re.fullmatch(r"[a-z_][a-z0-9_]*|ROLE|NAME", name) else '"' + name.replace('"', '""') + '"'
 
 
 def _connection(engine: Engine) -> Connection:
@@ -386,6 +403,10 @@ def _connection(engine: Engine) -> Connection:
         return engine.connect()
     except OSError as error:  # no file descriptor is left, say
         raise ServiceError(f"Postgres at {place(engine)}", error.strerror or str(error)) from error
+    except ProgrammingError as error:  # a parameter of the URL that the driver reads, such as connect_timeout
+        raise InputError(
+            "TIPTOE_DATABASE_URL", f"has a parameter that cannot be used: {_first_line(error.orig)}"
+        ) from None
     except PoolTimeout as error:
         raise ServiceError(f"Postgres at {place(engine)}", "no free connection; raise TIPTOE_POOL_SIZE") from error
 
@@ -410,7 +431,7 @@ def lacks(engine: Engine) -> list[str]:
             {"names": [*_ROLES]},
         ).all()
     return [
-        f"ALTER ROLE {row.role} SET {row.name} = '{_SESSION[row.name]}'"
+        f"ALTER ROLE {quoted(row.role)} SET {row.name} = '{_SESSION[row.name]}'"
         for row in found
         if row.setting == _ROLES.get(row.name)
     ]

@@ -3,8 +3,10 @@
 Migrations are Alembic's, in migrations/; views are made anew after each.
 """
 
+import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeGuard
 
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
@@ -53,7 +55,8 @@ def require(engine: Engine, *, with_views: bool = True) -> None:
             return
         role = connection.execute(text("SELECT current_user WHERE current_schema() IS NULL")).scalar_one_or_none()
     if role is not None:
-        remedy = f"the role {role} sees no schema; run as the owner: GRANT USAGE, CREATE ON SCHEMA public TO {role}"
+        grant = f"GRANT USAGE, CREATE ON SCHEMA public TO {db.quoted(role)}"
+        remedy = f"the role {role} sees no schema; run as the owner: {grant}"
     else:
         remedy = otherwise(found)
     raise OtherSchema(f"Postgres at {db.place(engine)}", remedy)
@@ -69,7 +72,8 @@ def otherwise(found: str | None) -> str:
     if found is None:
         return f"it has no schema yet, {wants}; run `tiptoe crawl URL…`, or `tiptoe db upgrade` for an empty one"
     if is_newer(found):
-        return f"its schema {found} is newer than this Tiptoe, {wants}; upgrade Tiptoe here"
+        finding, remedy = unknown(found)
+        return f"its schema {finding}, {wants}; {remedy}"
     return f"its schema is {found}, {wants}; run `tiptoe db upgrade`"
 
 
@@ -79,9 +83,16 @@ def others(engine: Engine) -> int:
         return int(connection.execute(_OTHERS).scalar_one())
 
 
-def is_newer(found: str | None) -> bool:
-    """Whether a newer Tiptoe made a schema of this revision."""
+def is_newer(found: str | None) -> TypeGuard[str]:
+    """Whether this Tiptoe does not know this revision: a newer one made the schema, or another program did."""
     return found is not None and found not in revisions()
+
+
+def unknown(found: str) -> tuple[str, str]:
+    """The finding and the remedy for a revision that this Tiptoe does not know. Tiptoe numbers its own, and has one."""
+    if re.fullmatch(r"[0-9]{4}", found):
+        return f"{found} is newer than this Tiptoe", "upgrade Tiptoe here"
+    return f"{found or '(no name)'} is another program's", f"{db.OWN_DATABASE}; tables of both cannot share one"
 
 
 def _check_known(engine: Engine) -> None:
@@ -135,8 +146,8 @@ def revision(engine: Engine) -> str | None:
 def _revision(connection: Connection) -> str | None:
     if connection.execute(text("SELECT to_regclass('alembic_version')")).scalar_one() is None:
         return None
-    found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
-    return found
+    found = connection.execute(text("SELECT CAST(version_num AS text) FROM alembic_version ORDER BY 1")).scalars().all()
+    return ", ".join(found) if found else None  # of another program with a history of its own there are several
 
 
 def revisions() -> list[str]:

@@ -137,3 +137,40 @@ def test_ctrl_c_while_the_commands_are_imported_is_no_traceback() -> None:
     )
     ended = subprocess.run([sys.executable, "-c", interrupted], cwd=APP.parent, capture_output=True, text=True)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
+
+
+TIPTOE = f"exec {sys.executable} -c 'from app.cli import main; main()'"
+STREAMS = [
+    ("--version", ">&-", 0),
+    ("--version", "<&- >&- 2>&-", 0),
+    ("--version", ">/dev/full", 2),
+    ("--version", ">/dev/full 2>/dev/full", 2),
+    ("--version", "1</dev/null", 2),
+    ("--help", ">&-", 0),
+    ("nonsense", "2>&-", 2),
+    ("nonsense", "2>/dev/full", 2),
+    ("nonsense", ">&- 2>&-", 2),
+    ("profile show", ">&-", 0),
+    ("extract run x --crawl y", "<&-", 2),
+]
+
+
+@pytest.mark.parametrize(("command", "streams", "code"), STREAMS)
+def test_streams_that_are_closed_or_full_end_no_command(command: str, streams: str, code: int, tmp_path: Path) -> None:
+    """A service of cron's, say. The exit code says what it would say to a person."""
+    line = f"{TIPTOE} {command} {streams}"
+    ended = subprocess.run(["sh", "-c", line], cwd=APP.parent, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == code, ended
+    assert "Traceback" not in ended.stderr
+    assert ended.stderr.count("\n") <= 1
+
+
+def test_what_a_command_opens_takes_no_closed_streams_place() -> None:
+    """Its lines would go to a database's socket, say."""
+    code = (
+        "import os, sys; from app.words import ready_streams; ready_streams(); print('x'); sys.stdout.flush();"
+        "is_null = os.path.samestat(os.fstat(1), os.stat(os.devnull));"
+        "sys.exit(os.open('/dev/zero', os.O_RDONLY) if is_null else 0)"
+    )
+    ended = subprocess.run(["sh", "-c", f'exec {sys.executable} -c "{code}" <&- >&- 2>&-'], cwd=APP.parent)
+    assert ended.returncode >= 3

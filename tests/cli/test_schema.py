@@ -1,6 +1,7 @@
 """Which command makes or upgrades a schema, and a home; all others name what they found, and change nothing."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -61,7 +62,35 @@ def test_commands_that_only_read_make_no_home(monkeypatch: pytest.MonkeyPatch, t
                 assert "crawl URL…" in ran.err, (words, ran)
     assert run("--home", str(tmp_path / "typo/dir"), "doctor").code == 0
     assert not (tmp_path / "typo").exists()
-    assert not (tmp_path / "empty" / "postgres").exists()
+    assert list((tmp_path / "empty").iterdir()) == []
+
+
+ASKS_FOR_ONE = ("crawl", "http://192.0.2.1/", "--allow-network", "192.0.2.0/24")
+
+
+@pytest.mark.parametrize("made", [("index.html",), ("run", "logs"), ("lock",), ()])
+@pytest.mark.parametrize("words", [("status",), ("crawl", "list"), ASKS_FOR_ONE, ("up",)])
+def test_a_folder_of_other_things_stays_as_it_is(tmp_path: Path, made: tuple[str, ...], words: tuple[str, ...]) -> None:
+    """Such as / or a web server's: a home is closed to others, which would end what they do there."""
+    place = tmp_path / "www"
+    for name in ("site", *made):
+        (place / name).mkdir(parents=True)
+    place.chmod(0o755)
+    before = [(each, each.stat().st_mode) for each in (place, *sorted(place.rglob("*")))]
+    ran = run("--home", str(place), *words)
+    assert (ran.code, ran.err.count("\n")) == (2, 1), ran
+    assert re.search("holds no database yet|holds other things .*; name a new or an empty folder", ran.err)
+    assert [(each, each.stat().st_mode) for each in (place, *sorted(place.rglob("*")))] == before
+
+
+@pytest.mark.parametrize("name", ["loop", "a" * 300, "a/" * 3000])
+@pytest.mark.parametrize("words", [("status",), ("up",), ("profile", "list")])
+def test_a_path_that_cannot_be_a_home(tmp_path: Path, name: str, words: tuple[str, ...]) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    ran = run("--home", str(tmp_path / name), *words)
+    assert ran.code == (0 if words[0] == "profile" else 2), ran
+    assert "cannot be a folder" in ran.err or ran.code == 0
+    assert ran.err.count("\n") <= 1
 
 
 def test_an_embedded_one_is_upgraded_while_nobody_else_uses_it(make_database: Callable[[], str]) -> None:

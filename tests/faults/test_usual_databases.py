@@ -129,6 +129,27 @@ def test_no_right_to_create(
         assert refused(monkeypatch, url_of(services, name), reads, but.get) > 40
 
 
+ROLE = "usual-role"  # as clouds name them
+
+
+def test_the_grant_may_be_run_as_it_stands(admin: Admin, services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What SQL wants in quotes is in quotes, and what is missing is named: here the right to temporary tables."""
+    admin("postgres", 'CREATE DATABASE "usual-own" TEMPLATE template0', f"CREATE ROLE \"{ROLE}\" LOGIN PASSWORD 'p'")
+    try:
+        admin("usual-own", 'REVOKE TEMPORARY ON DATABASE "usual-own" FROM PUBLIC', 'CREATE SCHEMA "of-own"')
+        admin("usual-own", f'GRANT USAGE ON SCHEMA "of-own" TO "{ROLE}"')
+        admin("postgres", f'ALTER ROLE "{ROLE}" SET search_path = "of-own"')
+        monkeypatch.setenv("TIPTOE_DATABASE_URL", url_of(services, "usual-own", f"{ROLE}:p"))
+        for _ in range(2):
+            said = run("db", "upgrade").err
+            grant = re.search(r"GRANT .+? TO \S+?(?=;|$)", said, re.MULTILINE)
+            assert grant, said
+            admin("usual-own", grant[0])
+        assert run("db", "upgrade").code == 0
+    finally:
+        admin("postgres", 'DROP DATABASE "usual-own" WITH (FORCE)', f'DROP ROLE "{ROLE}"')
+
+
 def migrated(make_database: Callable[[], str]) -> str:
     return urlsplit(make_database()).path[1:]
 
@@ -164,6 +185,7 @@ CLASSES = [
     ("0A000", "Postgres 15 or newer"),
     ("25006", "target_session_attrs=read-write"),
     ("25P03", "see Postgres' log"),
+    ("25P04", "transaction_timeout"),
     ("28000", "correct the user and the password"),
     ("2D000", "see Postgres' log"),
     ("3D000", "create the database"),
@@ -171,6 +193,7 @@ CLASSES = [
     ("40001", ""),
     ("40P01", ""),
     ("42501", "GRANT ALL ON ALL TABLES"),
+    ("42P07", "createdb NAME"),
     ("42703", "tiptoe db upgrade"),
     ("53100", "make room on Postgres' disk"),
     ("53200", "more memory"),
@@ -178,6 +201,7 @@ CLASSES = [
     ("54000", ""),
     ("55P03", "end the session"),
     ("57014", "statement_timeout"),
+    ("57P05", "idle_session_timeout"),
     ("57P03", "try again when Postgres is up"),
     ("58030", "see Postgres' log"),
     ("F0000", "see Postgres' log"),

@@ -212,8 +212,7 @@ def test_a_server_that_cannot_start_says_why(own_home: Path) -> None:
 
 
 def test_failure_of_the_second_gives_up_the_first(own_home: Path) -> None:
-    own_home.mkdir()
-    (own_home / "valkey").write_text("in the way")
+    (own_home / "valkey" / "valkey.conf").mkdir(parents=True)  # in the way
     with pytest.raises(OSError, match="valkey"):
         both(own_home).__enter__()
     assert processes_in(own_home) == []

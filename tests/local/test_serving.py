@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from app.config import load
-from app.errors import InputError
+from app.errors import InputError, ServiceError
 from app.local import serving
 from app.local.home import Home, open_home
 
@@ -141,3 +141,11 @@ def test_a_killed_command_is_no_reason_to_refuse_another(home: Home) -> None:
     again = command(home, "docs", default_delay_s=2)
     again.communicate("\n")
     assert left_behind(home) == []
+
+
+@pytest.mark.parametrize("held", ["", "[1", "1", "[[]]", "[" * 50_000])
+def test_a_list_of_paused_crawls_that_is_damaged_is_told(home: Home, held: str) -> None:
+    """Such as an empty one, after a loss of power: its crawls stay paused until somebody resumes them."""
+    (home.run / "aside").write_text(held)
+    with pytest.raises(ServiceError, match="run/aside: is damaged; remove it, and run `tiptoe crawl resume NAME`"):
+        left_behind(home)

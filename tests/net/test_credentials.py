@@ -40,6 +40,8 @@ def test_what_a_file_says(write: Callable[..., Path]) -> None:
     ("content", "err"),
     [
         (f'["https://a.test"\nbasic = "{SECRET}:x"', "is not TOML (at line 1, column 18); write"),
+        ('["https://a.test"]\nbasic = ' + "1" * 5_000, "is not TOML; write"),
+        ('["https://a.test"]\nbasic = ' + "[" * 5_000 + "]" * 5_000, "is not TOML; write"),
         (f'basic = "{SECRET}:x"', r"['basic'] is not an origin; write scheme and host"),
         (f'["a.test"]\nbasic = "{SECRET}:x"', "['a.test'] is not an origin; write scheme and host"),
         (f'["https://a.test/x"]\nbasic = "{SECRET}:x"', "['https://a.test/x'] is not an origin"),

@@ -3,6 +3,7 @@
 import errno
 import gzip
 import io
+import re
 import zlib
 from typing import Any
 
@@ -135,10 +136,8 @@ CUTS: list[tuple[str, bytes | Behaviour, bytes | None]] = [
     ("chunk of no size", chunked(b"5\r\nhello\r\nzz\r\nworld\r\n0\r\n\r\n"), b"hello"),
     ("chunk of negative size", chunked(b"-5\r\nhello\r\n0\r\n\r\n"), None),
     ("endless chunk size", chunked(b"5;" + b"x" * 70_000), b""),
-    ("gzip that is none", encoded(b"gzip", b"<html>plain"), b""),
-    ("deflate that is none", encoded(b"deflate", b"<html>plain"), b""),
-    ("br that is none", encoded(b"br", b"\xff\xff<html>plain"), b""),
-    ("zstd that is none", encoded(b"zstd", b"<html>plain"), b""),
+    ("gzip that begins right", encoded(b"gzip", b"\x1f\x8b<html>plain"), b""),
+    ("zstd that begins right", encoded(b"zstd", b"\x28\xb5\x2f\xfd<html>plain"), b""),
     ("gzip cut", encoded(b"gzip", gzip.compress(PLAIN)[:-50]), None),
     ("gzip without its trailer", encoded(b"gzip", gzip.compress(PLAIN)[:-8]), PLAIN),
     ("gzip of a wrong sum", encoded(b"gzip", gzip.compress(PLAIN)[:-8] + b"\0" * 8), None),
@@ -157,6 +156,17 @@ def test_cut_bodies(site: HostileServer, sender: Replying, answer: bytes | Behav
     assert reply.detail
     assert left is None or reply.body == left
     assert len(site.heads) == 1
+
+
+@pytest.mark.parametrize("coding", [b"gzip", b"x-gzip", b"deflate", b"br", b"zstd", b"gzip, gzip", b"br, gzip"])
+@pytest.mark.parametrize("content", [b"<html>plain", b"\xff\xff<html>plain", b"PK\x03\x04" * 20_000])
+def test_a_coding_that_is_none_is_malformed(
+    site: HostileServer, sender: Replying, coding: bytes, content: bytes
+) -> None:
+    """It would be the same again. Neither Chromium nor curl shows it."""
+    reply = answered(site, sender, encoded(coding, content))
+    assert (reply.status, reply.failure, reply.body) == (200, Failure.PROTOCOL, b""), reply.detail
+    assert re.match(r"Content-Encoding says (x-)?(gzip|deflate|br|zstd), and the body is not: ", reply.detail)
 
 
 class FullVolume(io.BytesIO):

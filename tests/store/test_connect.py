@@ -11,13 +11,14 @@ from psycopg import sql
 from sqlalchemy import text
 
 from app.admin import doctor
-from app.errors import ServiceError
+from app.errors import InputError, OtherSchema, ServiceError
 from app.store import db, migrate, server
 
 # of the URL, the setting of the session, its value
 SESSIONS = [
     ("", "idle_in_transaction_session_timeout", "10s"),
     ("", "tcp_user_timeout", "10000"),
+    ("", "idle_session_timeout", "0"),
     ("", "tcp_keepalives_idle", "10"),
     ("", "application_name", "tiptoe"),
     ("", "TimeZone", "UTC"),
@@ -141,4 +142,42 @@ def test_a_transaction_that_could_not_be_ordered_is_repeated(database_url: str) 
         db.repeat(act)
         assert (len(tries), other.execute("SELECT n FROM counted").fetchone()) == (2, (2,))
         other.execute("DROP TABLE counted")
+    engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "line"),
+    [
+        ("?connect_timeout=soon", "has a parameter that cannot be used: bad value for connect_timeout: 'soon'"),
+        ("?application_name=a%00", "has a NUL"),
+        ("%00x", "has a NUL"),
+    ],
+)
+def test_a_url_that_the_driver_does_not_read_is_bad_input(database_url: str, parameters: str, line: str) -> None:
+    """libpq stops at a NUL, and would look for the rest at its defaults: another server."""
+    with (
+        pytest.raises(InputError, match=f"TIPTOE_DATABASE_URL: {line}"),
+        db.transaction(db.connect(database_url + parameters)),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("rows", "line"),
+    [
+        (["deadbeef"], "its schema deadbeef is another program's"),
+        (["0001", "39ab"], "0001, 39ab is another program's"),
+        ([""], r"its schema \(no name\) is another program's"),
+        (["9999"], "9999 is newer than this Tiptoe"),
+    ],
+)
+def test_a_version_that_is_not_ours(database_url: str, rows: list[str], line: str) -> None:
+    """Alembic is used by others, too: their table of versions has the same name."""
+    engine = db.connect(database_url + "?options=-c%20search_path%3Dpg_temp")
+    with engine.connect() as connection:
+        connection.execute(text("CREATE TEMPORARY TABLE alembic_version (version_num text)"))
+        connection.execute(text("INSERT INTO alembic_version SELECT unnest(CAST(:rows AS text[]))"), {"rows": rows})
+        connection.commit()
+    with pytest.raises(OtherSchema, match=line):
+        migrate.require(engine)
     engine.dispose()

@@ -3,17 +3,20 @@
 import os
 import secrets
 import socket
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine
+from starlette.datastructures import Headers
 from starlette.routing import Route
 
 from app.errors import InputError, SettingError
 from app.local import dashboard
 from app.policy.passwords import SALT_BYTES, hashed, matches
+from app.web.guard import _cookies
 from app.web.routes import routes
 from tests.web.served import Browser, served, settings_of, token_of
 
@@ -69,6 +72,33 @@ def test_health_tells_nothing_of_what_is_crawled(guarded: Browser) -> None:
 def test_a_session_that_was_made_up_is_none(guarded: Browser, cookie: str) -> None:
     answer = guarded.get("/", headers={"cookie": f"tiptoe_session={cookie}".encode()})
     assert answer.status_code == 401
+
+
+@pytest.mark.parametrize(
+    "other", ['a={"b": 1, "c": [2]}', 'a="b', "a b=c", "=", "", 'a="\\\\"', "tiptoe=\u00e9", "x" * 4_000]
+)
+@pytest.mark.parametrize("order", [1, -1])
+def test_cookies_of_other_servers_of_this_machine_hide_no_session(guarded: Browser, other: str, order: int) -> None:
+    """Browsers send them to each port of a name."""
+    both = [login(guarded, "anna").cookies, other][::order]
+    assert guarded.anew().get("/crawls", headers={"Cookie": "; ".join(both).encode()}).status_code == 200
+
+
+HEADS = ['="' + "\\" * 60_000 + '"', '="' + "\\101" * 15_000 + '"', "=" * 60_000, " " * 60_000, '="' * 30_000]
+
+
+@pytest.mark.parametrize("head", HEADS, ids=range(len(HEADS)))
+def test_a_head_of_odd_cookies_is_read_in_few_steps(head: str) -> None:
+    """Python's own parser takes a step for each backslash, and each copies what is left: minutes on the loop."""
+    steps: list[str] = []
+    headers = Headers({"cookie": f"tiptoe_seat{head}"})
+    before = sys.getprofile()
+    sys.setprofile(lambda _, event, __: steps.append(event))
+    try:
+        _cookies(headers)
+    finally:
+        sys.setprofile(before)
+    assert len(steps) < 100
 
 
 def test_a_session_of_another_password_is_none(crawled: Engine, database_url: str) -> None:

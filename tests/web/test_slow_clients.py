@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
@@ -11,7 +11,7 @@ import requests
 from sqlalchemy import Engine
 
 from app.local import dashboard
-from app.metrics.serve import serve_pages
+from app.metrics.serve import HEAD_BYTES, serve_pages
 from app.runtime.slow_clients import WAITING_MOST, SlowClients
 from app.web.connection import WebConnection
 from app.web.guard import FIELDS_MOST, LOGIN_BYTES
@@ -228,3 +228,27 @@ def test_the_port_of_metrics_waits_for_nobody_longer_than_that() -> None:
     with connected(f"http://{place[0]}:{place[1]}", b"GET /metrics HTTP/1.1\r\nHost: x\r\nX-Half: ", n=3) as some:
         until(lambda: open_of(some) == 0, "it was closed though nobody asked")
     assert made == [], "half a head is none"
+
+
+LARGE = {
+    "lines": b"".join(b"X-%d: %b\r\n" % (n, b"x" * 1_000) for n in range(90)),
+    "one line": b"X: " + b"x" * HEAD_BYTES + b"\r\n",
+    "folded": b"X: x\r\n" + (b" " + b"x" * 30_000 + b"\r\n") * 3,
+}
+
+
+@pytest.mark.parametrize("lines", LARGE.values(), ids=LARGE.keys())
+def test_the_port_of_metrics_reads_no_head_beyond_its_bound(lines: bytes) -> None:
+    """Which is for the whole head, and not for each of its lines: many heads at once would take all memory."""
+    place = serve_pages("127.0.0.1:0", {}, role="worker")
+    assert place is not None
+    assert answered(place, lines[: HEAD_BYTES // 2] + b"\r\n").startswith(b"HTTP/1.0 200 OK")
+    assert answered(place, lines) == b""
+
+
+def answered(place: tuple[str, int], lines: bytes) -> bytes:
+    """What comes back; nothing, where the connection was closed."""
+    with closing(socket.create_connection(place, timeout=30)) as connection, suppress(ConnectionError):
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + lines + b"\r\n")
+        return b"".join(iter(lambda: connection.recv(65_536), b""))
+    return b""

@@ -32,7 +32,7 @@ def readiness(watch: FleetWatch, *, stall_s: float | None) -> Readiness:
     try:
         if not migrate.is_at_head(watch.engine):
             found = migrate.revision(watch.engine)
-            remedy = "a newer Tiptoe made it: upgrade Tiptoe here" if migrate.is_newer(found) else "tiptoe db upgrade"
+            remedy = ": ".join(migrate.unknown(found)) if migrate.is_newer(found) else "tiptoe db upgrade"
             finding = f"is {found or 'not there'}, and this Tiptoe wants {migrate.revisions()[-1]}"
             schema = Check(name="schema", grade=Grade.FAIL, finding=finding, remedy=remedy)
             return Readiness(checks=[schema])

@@ -7,6 +7,7 @@ much memory: its depth, its names and its texts are bounded. A parser (`app.pars
 """
 
 from collections.abc import Mapping
+from urllib.parse import urljoin
 
 from app.parse.sitemap.entry import Child, Entry, SitemapKind, as_child, as_entry, is_url
 
@@ -14,6 +15,7 @@ _MAX_DEPTH = 60_000  # of elements, 35 bytes each: one for every entry, should n
 _MAX_NAMES_BYTES = 128 * 1024  # libxml2 keeps every name for as long as the thread lives
 _NAME_BYTES = 32  # that a name costs beside its letters
 _MAX_FIELD_CHARS = 100  # of fields other than a location
+_BASE = "{http://www.w3.org/XML/1998/namespace}base"  # RFC 4287, section 2: of a feed, an entry and a link
 
 # Elements around the file's own, so that an end tag too many does not end the document.
 _FLOOR_TAG = "_"
@@ -67,6 +69,7 @@ class Walk:
         self._written: list[str] = []  # of the field, without leading blanks
         self._room = 0
         self._is_shut = False  # whether the field takes no more
+        self._root_base = self._base = ""  # of a feed, and of its entry
 
     def start_ns(self, prefix: str, uri: str) -> None:
         if (written := f"{prefix}={uri}") not in self._names:
@@ -85,10 +88,12 @@ class Walk:
             return
         if self.kind is SitemapKind.UNKNOWN:
             self._start_root(name)
+            self._root_base = self._based("", attributes)
         elif self._field:
             self._start_within_field(space, name)
         elif name in _ITEMS[self.kind]:
             self._start_item(space, name)
+            self._base = self._based(self._root_base, attributes)
         elif self._item and self.depth == self._item_depth + 1:
             self._start_field(space, name, attributes)
 
@@ -132,6 +137,11 @@ class Walk:
         self._item = self._field = ""
         self._values = {}
 
+    def _based(self, outer: str, attributes: Mapping[str, str]) -> str:
+        """The base of an element's URLs; empty: the file's own."""
+        written = attributes.get(_BASE, "").strip()
+        return _joined(outer, written) if 0 < len(written) <= self._max_loc_chars else outer
+
     def _start_root(self, name: str) -> None:
         kind = _ROOTS.get(name)
         if kind:
@@ -171,7 +181,7 @@ class Walk:
             return
         if field == "href":
             if attributes.get("rel", "alternate").strip().lower() == "alternate" and not self._values.get("loc"):
-                self._values["loc"] = attributes.get("href", "").strip()
+                self._values["loc"] = _joined(self._based(self._base, attributes), attributes.get("href", "").strip())
             return
         if field == "guid" and attributes.get("isPermaLink", "").strip().lower() == "false":
             return
@@ -184,3 +194,11 @@ class Walk:
         if value := "".join(self._written).rstrip():
             self._values.setdefault(self._field, value)
         self._field = ""
+
+
+def _joined(base: str, written: str) -> str:
+    """A URL, relative to its base; as written where either is none."""
+    try:
+        return urljoin(base, written) if base and written else written
+    except ValueError:  # [ in a host, say
+        return written

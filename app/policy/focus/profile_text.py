@@ -32,7 +32,7 @@ def read(text: str, *, what: str = "profile") -> Profile:
         raise InputError(what, f"is larger than {MOST_BYTES // 1024} KiB; a profile is a table of some paths")
     try:
         document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number may be too long, a table too deep
         raise InputError(what, f"is not TOML: {error}") from None
     keys = _Keys(what, document)
     keys.only(_KEYS)

@@ -62,7 +62,7 @@ def test_offers_must_be_taken_up(engine: Engine, missed: int, fails: list[str]) 
 # revision of the schema, what to do
 @pytest.mark.parametrize(
     ("revision", "remedy"),
-    [("0001", "tiptoe db upgrade"), ("9999", "a newer Tiptoe made it: upgrade Tiptoe here")],
+    [("0001", "tiptoe db upgrade"), ("9999", "9999 is newer than this Tiptoe: upgrade Tiptoe here")],
 )
 def test_another_schema_is_told_with_its_remedy(engine: Engine, database_url: str, revision: str, remedy: str) -> None:
     sql(engine, "UPDATE alembic_version SET version_num = :revision", revision=revision)

@@ -217,3 +217,25 @@ def test_any_lastmod_is_survived(written: str) -> None:
     values, reading = read(urlset(f"<loc>a</loc><lastmod>{escape(written)}</lastmod>").encode("utf-8", "surrogatepass"))
     held(values, reading, Limits())
     assert [value.loc for value in values] == ["a"]
+
+
+# the base of the feed, of its entry, of its link; the link; what is read
+BASES = [
+    ("https://h/log/", "", "", "a", "https://h/log/a"),
+    ("https://h/log/", "2024/", "05/", "a", "https://h/log/2024/05/a"),
+    ("https://h/log/", "/other/", "", "a?b", "https://h/other/a?b"),
+    ("https://h/log/", "", "", "https://b/a", "https://b/a"),
+    ("log/", "", "", "a", "log/a"),  # relative to the file
+    ("", "", "https://h/", "a", "https://h/a"),
+    ("http://[::1/", "", "", "a", "a"),
+    ("https://h/" + "x" * 3_000 + "/", "", "", "a", "a"),
+]
+
+
+@pytest.mark.parametrize(("feed", "entry", "link", "href", "loc"), BASES, ids=range(len(BASES)))
+def test_links_of_atom_are_relative_to_their_base(feed: str, entry: str, link: str, href: str, loc: str) -> None:
+    """RFC 4287, section 2. The next entry has the feed's again."""
+    feed, entry, link = (f'xml:base="{each}"' if each else "" for each in (feed, entry, link))
+    last = "<entry><link href='https://h/last'/></entry>"
+    body = f'<feed xmlns="http://www.w3.org/2005/Atom" {feed}><entry {entry}><link {link} href="{href}"/></entry>{last}'
+    assert locs(f"{body}</feed>") == [loc, "https://h/last"]

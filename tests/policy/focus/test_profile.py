@@ -23,6 +23,7 @@ def url(target: str) -> Url:
     ("text", "error"),
     [
         ("x =", "my.toml: is not TOML: Invalid value"),
+        ("x = " + "1" * 5_000, "my.toml: is not TOML: Exceeds the limit"),
         (
             "foo = 1",
             "my.toml: foo: is not a key of a profile here; "
