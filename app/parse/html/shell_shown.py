@@ -141,22 +141,23 @@ class Shown:
         return [element for element in self._named if _is_empty(element)]
 
     def add(self, part: _ShownPart) -> None:
-        element, plain = part.element, " ".join(_HOLE.sub("", part.text).split())
+        element, plain = part.element, _plain(part.text)
         if part.where == "frame":
             self.framed += len(plain)
             return
         if part.where == "loading" and len(plain) <= _LOADING_CHARS:
             plain = ""
         self.chars += len(plain)
-        self.holes += _HOLE.search(part.text) is not None
-        is_said = not _is_sign(plain)
-        self._says = self._says or is_said
-        self.spoken = self.spoken or (is_said and part.where != "heading")
+        self.holes += "{{" in part.text and _HOLE.search(part.text) is not None
+        if plain and not self.spoken and not _is_sign(plain):
+            self._says, self.spoken = True, part.where != "heading"
         self._links += element.tag == "a" and "{{" not in element.get("href", "{{")
         self._images += element.tag == "img" and not _is_spinner(element)
         self.shows = self.shows or _is_content(element)
         is_drawn = element.tag in {"svg", "button"} and part.where != "loading" and not _is_spinner(element)
         self.draws = self.draws or is_drawn
+        if not element.keys() and element.tag != "main" and "-" not in str(element.tag):  # most
+            return
         self.repeats = self.repeats or any(element.get(name) is not None for name in _REPEATS)
         if element.get("id") or element.tag == "main" or is_filled(element):
             self._named.append(element)
@@ -186,7 +187,7 @@ def _readable(root: Element) -> Iterator[_ShownPart]:
         element, where = stack.pop()
         if element.tag in _UNSHOWN or (element.tag == "template" and element.get("shadowrootmode") is None):
             continue
-        if _is_hidden(element):
+        if (element.keys() or element.tag == "dialog") and _is_hidden(element):
             if _mount(element) is not None:
                 yield _ShownPart(element, "", where)
             continue
@@ -194,8 +195,9 @@ def _readable(root: Element) -> Iterator[_ShownPart]:
         if element.tag == "svg":
             yield _ShownPart(element, "", where)
             continue
-        yield _ShownPart(element, " ".join([element.text or "", *(child.tail or "" for child in element)]), where)
-        stack.extend((child, where) for child in reversed(element))
+        children = element[:]
+        yield _ShownPart(element, " ".join([element.text or "", *[child.tail or "" for child in children]]), where)
+        stack += [(child, where) for child in reversed(children)]
 
 
 def _where(element: Element, above: str) -> str:
@@ -204,12 +206,15 @@ def _where(element: Element, above: str) -> str:
         return "frame"
     if element.tag in _HEADINGS:
         return "heading"
-    return "loading" if _STANDS_IN.search((element.get("class") or "")[:_LOOK_CHARS]) else above
+    classes = element.get("class")
+    return "loading" if classes and _STANDS_IN.search(classes[:_LOOK_CHARS]) else above
 
 
 def _is_frame(element: Element) -> bool:
     if element.tag in _PAGE:
         return False
+    if not element.keys():
+        return element.tag in _FRAME
     if element.tag in _FRAME or (element.get("role") or "").strip().lower() in _FRAME_ROLES:
         return True
     names = f"{element.get('class') or ''} {element.get('id') or ''}"[:_LOOK_CHARS].lower()
@@ -250,6 +255,11 @@ def _stands_in(image: Element) -> bool:
     return src.startswith("data:") and len(src) <= _TINY_CHARS and not is_other_named
 
 
+def _plain(text: str) -> str:
+    """The text without holes, white space folded."""
+    return " ".join((_HOLE.sub("", text) if "{{" in text else text).split())
+
+
 def _is_sign(text: str) -> bool:
     """Whether it is nothing, or a sign of loading."""
     return _WORD.search(text) is None or (len(text) <= _LOADING_CHARS and _LOADING.search(text) is not None)
@@ -264,4 +274,4 @@ def _mount(element: Element) -> Mount | None:
 def _is_empty(element: Element) -> bool:
     """Whether nothing but a sign of loading is in it."""
     found = islice(_readable(element), _MOST_ELEMENTS)
-    return all(part.element.tag != "a" and _is_sign(" ".join(_HOLE.sub("", part.text).split())) for part in found)
+    return all(part.element.tag != "a" and _is_sign(_plain(part.text)) for part in found)
