@@ -55,7 +55,7 @@ _MOUNTS: Final = (
 )
 _BY_ID: Final = {mount.name: mount for mount in _MOUNTS if mount.by == "id"}
 _BY_TAG: Final = {mount.name: mount for mount in _MOUNTS if mount.by == "tag"}
-_BY_ATTRIBUTE: Final = tuple(mount for mount in _MOUNTS if mount.by == "attribute")
+_BY_ATTRIBUTE: Final = {mount.name: mount for mount in _MOUNTS if mount.by == "attribute"}
 # What stands in a mount, or in a page, until the scripts have run: one line with such a word in it.
 _LOADING: Final = re.compile(
     r"\b(?:loading|loads|please wait|one moment|initiali[sz]ing|starting|laden|lädt|wird geladen|chargement|cargando"
@@ -64,7 +64,8 @@ _LOADING: Final = re.compile(
 )
 _WORD: Final = re.compile(r"\w")
 _HOLE: Final = re.compile(r"\{\{[^{}]*\}\}")  # AngularJS, Vue
-_REPEATS: Final = ("ng-repeat", "data-ng-repeat", "v-for")
+_REPEATS: Final = frozenset({"ng-repeat", "data-ng-repeat", "v-for"})
+_FILLED: Final = frozenset({"hx-get", "data-hx-get"})
 _HIDDEN: Final = re.compile(r"display\s*+:\s*+none|visibility\s*+:\s*+hidden", re.IGNORECASE)
 _SPINNER: Final = re.compile(r"load|spin|splash|progress|wait", re.IGNORECASE)
 # An element with such a class stands for what is not there yet. Words such as "downloads" are no such class.
@@ -78,7 +79,7 @@ _FRAME_ROLES: Final = frozenset({"banner", "navigation", "contentinfo", "complem
 _FRAME_NAMES: Final = frozenset(
     "header site-header topbar nav navbar navigation menu sidebar footer site-footer".split()  # noqa: SIM905  # a list literal takes a line per word
 )
-_CONSENT: Final = re.compile(r"cookie|consent|gdpr", re.IGNORECASE)
+_CONSENT: Final = re.compile(r"cookie|consent|gdpr")
 _PAGE: Final = frozenset({"html", "body", "main"})  # whatever their classes are, they are no frame
 _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _UNSHOWN: Final = frozenset({"script", "style", "noscript", "head", "title"})
@@ -156,9 +157,10 @@ class Shown:
         self.shows = self.shows or _is_content(element)
         is_drawn = element.tag in {"svg", "button"} and part.where != "loading" and not _is_spinner(element)
         self.draws = self.draws or is_drawn
-        if not element.keys() and element.tag != "main" and "-" not in str(element.tag):  # most
+        attributes = element.keys()
+        if not attributes and element.tag != "main" and "-" not in str(element.tag):  # most
             return
-        self.repeats = self.repeats or any(element.get(name) is not None for name in _REPEATS)
+        self.repeats = self.repeats or not _REPEATS.isdisjoint(attributes)
         if element.get("id") or element.tag == "main" or is_filled(element):
             self._named.append(element)
         if (mount := _mount(element)) is not None:
@@ -177,7 +179,7 @@ def of(root: Element) -> Shown | None:
 
 def is_filled(element: Element) -> bool:
     """Whether it says by itself that scripts fill it: it is an element of the site's own, or of a fragment to come."""
-    return "-" in str(element.tag) or element.get("hx-get") is not None or element.get("data-hx-get") is not None
+    return "-" in str(element.tag) or not _FILLED.isdisjoint(element.keys())
 
 
 def _readable(root: Element) -> Iterator[_ShownPart]:
@@ -187,7 +189,7 @@ def _readable(root: Element) -> Iterator[_ShownPart]:
         element, where = stack.pop()
         if element.tag in _UNSHOWN or (element.tag == "template" and element.get("shadowrootmode") is None):
             continue
-        if (element.keys() or element.tag == "dialog") and _is_hidden(element):
+        if _is_hidden(element):
             if _mount(element) is not None:
                 yield _ShownPart(element, "", where)
             continue
@@ -217,15 +219,15 @@ def _is_frame(element: Element) -> bool:
         return element.tag in _FRAME
     if element.tag in _FRAME or (element.get("role") or "").strip().lower() in _FRAME_ROLES:
         return True
-    names = f"{element.get('class') or ''} {element.get('id') or ''}"[:_LOOK_CHARS].lower()
+    names = f"{element.get('class', '')} {element.get('id', '')}"[:_LOOK_CHARS].lower()
     return not _FRAME_NAMES.isdisjoint(names.split()) or _CONSENT.search(names) is not None
 
 
 def _is_hidden(element: Element) -> bool:
-    if element.get("hidden") is not None or _HIDDEN.search(element.get("style") or "") is not None:
+    attributes = element.keys()
+    if "hidden" in attributes or ("style" in attributes and _HIDDEN.search(element.get("style", "")) is not None):
         return True
-    is_dialog = element.tag == "dialog" and element.get("open") is None
-    return is_dialog or element.get("popover") is not None
+    return "popover" in attributes or (element.tag == "dialog" and "open" not in attributes)
 
 
 def _is_content(element: Element) -> bool:
@@ -268,7 +270,8 @@ def _is_sign(text: str) -> bool:
 def _mount(element: Element) -> Mount | None:
     if (mount := _BY_ID.get(element.get("id", "")) or _BY_TAG.get(str(element.tag))) is not None:
         return mount
-    return next((mount for mount in _BY_ATTRIBUTE if element.get(mount.name) is not None), None)
+    attributes = element.keys()
+    return next((mount for name, mount in _BY_ATTRIBUTE.items() if name in attributes), None)
 
 
 def _is_empty(element: Element) -> bool:

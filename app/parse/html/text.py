@@ -148,16 +148,19 @@ def _unlink(heading: Element, title: str) -> None:
     title  of the page, in lower case
     """
     links = [e for e in heading if e.tag == "a" and e.get("href") is not None]
-    if not links:
-        return
-    above = heading.getparent()
-    own = {name for e in (heading, *heading) for name in (e.get("id"), e.get("name"))}
-    own |= {above.get("id")} if above is not None else set()
+    own = _names_of(heading) if any("#" in link.get("href", "") for link in links) else set()
     for link in links:
         page, sign, anchor = link.get("href", "").partition("#")
         is_own = sign and (anchor in own or not page) and not blocks.is_permalink(link.text or "")
         if is_own or _begins(title, fold(_all_text(link)).lower()):
             link.tag = "span"
+
+
+def _names_of(heading: Element) -> set[str | None]:
+    """The names by which a link leads to a heading: its own, of what is in it, and of what is around it."""
+    above = heading.getparent()
+    names = {name for e in (heading, *heading) for name in (e.get("id"), e.get("name"))}
+    return names if above is None else names | {above.get("id")}
 
 
 def _begins(title: str, words: str) -> bool:
@@ -182,6 +185,8 @@ def _write_formula(formula: Element) -> None:
 
 
 def _all_text(element: Element) -> str:
+    if not len(element):  # most
+        return element.text or ""
     found: str = etree.tostring(element, method="text", encoding="unicode", with_tail=False)
     return found
 
