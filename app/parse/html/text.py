@@ -35,11 +35,17 @@ def hidden_roots(root: Element) -> list[Element]:
     A script shows the document itself, and an application's root (`_shown_later`), so they hide nothing; nor does
     `hidden=until-found`, which the search of a browser opens.
     """
-    styled = [style.getparent() for style in _STYLES(root) if _HIDING_STYLE.search(style)]
+    styled = [style.getparent() for style in _STYLES(root) if _may_hide(style) and _HIDING_STYLE.search(style)]
     marked = [mark.getparent() for mark in _HIDDENS(root)]
     found = [e for e in dict.fromkeys([*styled, *marked]) if _is_hidden(e)]
     shown = _shown_later(root) if found else ()
     return [e for e in found if e not in shown] if shown else found
+
+
+def _may_hide(style: str) -> bool:
+    """Whether a style has letters of one that hides: a tenth of the time of looking for the whole."""
+    lower = style.lower()
+    return "none" in lower or "dden" in lower
 
 
 def _is_hidden(element: Element) -> bool:
