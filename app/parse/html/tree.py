@@ -107,7 +107,7 @@ def flattened(markup: bytes) -> bytes:
 def is_suspect(markup: bytes) -> bool:
     """Whether some tag may hold too many attributes.
 
-    Errs towards yes: it suspects 4 of the 229 pages of the WCXB sample that are larger than 32 KiB. A tag that it lets pass has at
+    Errs towards yes: it suspects 4 of the 229 pages of over 32 KiB in the WCXB sample. A tag that it lets pass has at
     most `MAX_ATTRIBUTES` in a step from one ">" to another, and `_MOST_QUOTED` values in which its steps end: 17,000
     take 0.2 s.
     """

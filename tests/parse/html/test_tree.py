@@ -8,7 +8,6 @@ from lxml import etree
 from app.parse.html import html, tree
 from tests.examples import examples
 
-
 LONG_QUOTED = b"<p title='" + b"b" * 1_500 + b" > " + b"b" * 1_500 + b"'>"  # a step ends within its value
 
 
