@@ -106,6 +106,7 @@ class Blocks:
     left: list[int] = field(default_factory=list)
     is_all: bool = False
     thread: str = ""
+    _grids: dict[int, bool] = field(default_factory=dict)
 
     @cached_property
     def texts(self) -> frozenset[int]:
@@ -114,17 +115,25 @@ class Blocks:
         return frozenset(above for above, count in Counter(self.parents[at] for at in found).items() if count > 1)
 
     @cached_property
-    def grids(self) -> frozenset[int]:
-        """Blocks whose children are the cells of a table by their classes, in rows of two columns and more."""
-        cells: dict[int, list[str]] = {}
-        for above, names in zip(self.parents[1:], self.names[1:], strict=True):
-            cells.setdefault(above, []).append(names)
-        return frozenset(above for above, names in cells.items() if len(names) >= 2 * min(_COLUMNS) and _is_grid(names))
+    def _named(self) -> dict[int, list[str]]:
+        """The names of what stands right in each block, where all of it is named."""
+        named: dict[int, list[str]] = {}
+        bare = {above for above, names in zip(self.parents[1:], self.names[1:], strict=True) if not names}
+        for above, names in zip(self.parents, self.names, strict=True):
+            if names and above not in bare:
+                named.setdefault(above, []).append(names)
+        return named
+
+    def is_grid(self, at: int) -> bool:
+        """Whether a block's children are the cells of a table by their classes, in rows of two columns and more."""
+        if at not in self._grids:
+            self._grids[at] = _is_grid(self._named.get(at, ()))
+        return self._grids[at]
 
 
 def _is_grid(names: Sequence[str]) -> bool:
     """Whether classes repeat in rows (first, second, first, second): each column has some that no other has."""
-    if not names[0] or not names[-1]:
+    if len(names) < 2 * min(_COLUMNS):
         return False
     classes = [frozenset(each.split()) for each in names]
     for width in _COLUMNS:

@@ -190,7 +190,7 @@ def _is_dense(blocks: Blocks, n: int, tables: dict[int, int], held: dict[int, tu
         size, links = size - held[n][0], links - held[n][1]
     if links * 2 <= size or blocks.prose[n] * 3 >= size:
         return False
-    if _wraps_one(blocks, n) or blocks.parents[n] in blocks.grids:
+    if _wraps_one(blocks, n) or blocks.is_grid(blocks.parents[n]):
         return False  # the one, or the whole grid, is judged
     first = blocks.starts[n]
     if _is_titled(blocks, n, first):
@@ -293,7 +293,7 @@ def _is_named_around(blocks: Blocks, n: int, *, is_most: bool) -> bool:
         return not (blocks.prose[n] and _is_aside(blocks, n))
     if said == _NONE or is_most or blocks.prose[n] >= _PART_PROSE or blocks.titles[n]:
         return False
-    return blocks.sizes[n] >= _CELL_CHARS or blocks.parents[n] not in blocks.grids
+    return blocks.sizes[n] >= _CELL_CHARS or not blocks.is_grid(blocks.parents[n])
 
 
 def _is_aside(blocks: Blocks, n: int) -> bool:

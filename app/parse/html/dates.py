@@ -74,6 +74,7 @@ _MONTHS: Final = {
     )
     for name in names.split()
 }
+_YEAR = re.compile(r"\d{4}")
 _DAY = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 _ARTICLE = re.compile(
     r"Article|Posting|Report|WebPage|Recipe|Review|Product|Course|Event|JobPosting|VideoObject|Dataset"
@@ -226,6 +227,8 @@ def written_day(text: str, language: str | None = None) -> date | None:
 
     language: decides what 3/4/2024 is: April for most, March for English but British and its kin
     """
+    if _YEAR.search(text) is None:
+        return None
     best: tuple[int, date] | None = None
     for pattern, read in _WRITTEN:
         for found in islice(pattern.finditer(text), 3):

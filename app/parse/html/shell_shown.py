@@ -55,7 +55,7 @@ _MOUNTS: Final = (
 )
 _BY_ID: Final = {mount.name: mount for mount in _MOUNTS if mount.by == "id"}
 _BY_TAG: Final = {mount.name: mount for mount in _MOUNTS if mount.by == "tag"}
-_BY_ATTRIBUTE: Final = tuple(mount for mount in _MOUNTS if mount.by == "attribute")
+_BY_ATTRIBUTE: Final = {mount.name: mount for mount in _MOUNTS if mount.by == "attribute"}
 # What stands in a mount, or in a page, until the scripts have run: one line with such a word in it.
 _LOADING: Final = re.compile(
     r"\b(?:loading|loads|please wait|one moment|initiali[sz]ing|starting|laden|lädt|wird geladen|chargement|cargando"
@@ -64,7 +64,8 @@ _LOADING: Final = re.compile(
 )
 _WORD: Final = re.compile(r"\w")
 _HOLE: Final = re.compile(r"\{\{[^{}]*\}\}")  # AngularJS, Vue
-_REPEATS: Final = ("ng-repeat", "data-ng-repeat", "v-for")
+_REPEATS: Final = frozenset({"ng-repeat", "data-ng-repeat", "v-for"})
+_FILLED: Final = frozenset({"hx-get", "data-hx-get"})
 _HIDDEN: Final = re.compile(r"display\s*+:\s*+none|visibility\s*+:\s*+hidden", re.IGNORECASE)
 _SPINNER: Final = re.compile(r"load|spin|splash|progress|wait", re.IGNORECASE)
 # An element with such a class stands for what is not there yet. Words such as "downloads" are no such class.
@@ -78,7 +79,7 @@ _FRAME_ROLES: Final = frozenset({"banner", "navigation", "contentinfo", "complem
 _FRAME_NAMES: Final = frozenset(
     "header site-header topbar nav navbar navigation menu sidebar footer site-footer".split()  # noqa: SIM905  # a list literal takes a line per word
 )
-_CONSENT: Final = re.compile(r"cookie|consent|gdpr", re.IGNORECASE)
+_CONSENT: Final = re.compile(r"cookie|consent|gdpr")
 _PAGE: Final = frozenset({"html", "body", "main"})  # whatever their classes are, they are no frame
 _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _UNSHOWN: Final = frozenset({"script", "style", "noscript", "head", "title"})
@@ -141,23 +142,25 @@ class Shown:
         return [element for element in self._named if _is_empty(element)]
 
     def add(self, part: _ShownPart) -> None:
-        element, plain = part.element, " ".join(_HOLE.sub("", part.text).split())
+        element, plain = part.element, _plain(part.text)
         if part.where == "frame":
             self.framed += len(plain)
             return
         if part.where == "loading" and len(plain) <= _LOADING_CHARS:
             plain = ""
         self.chars += len(plain)
-        self.holes += _HOLE.search(part.text) is not None
-        is_said = not _is_sign(plain)
-        self._says = self._says or is_said
-        self.spoken = self.spoken or (is_said and part.where != "heading")
+        self.holes += "{{" in part.text and _HOLE.search(part.text) is not None
+        if plain and not self.spoken and not _is_sign(plain):
+            self._says, self.spoken = True, part.where != "heading"
         self._links += element.tag == "a" and "{{" not in element.get("href", "{{")
         self._images += element.tag == "img" and not _is_spinner(element)
         self.shows = self.shows or _is_content(element)
         is_drawn = element.tag in {"svg", "button"} and part.where != "loading" and not _is_spinner(element)
         self.draws = self.draws or is_drawn
-        self.repeats = self.repeats or any(element.get(name) is not None for name in _REPEATS)
+        attributes = element.keys()
+        if not attributes and element.tag != "main" and "-" not in str(element.tag):  # most
+            return
+        self.repeats = self.repeats or not _REPEATS.isdisjoint(attributes)
         if element.get("id") or element.tag == "main" or is_filled(element):
             self._named.append(element)
         if (mount := _mount(element)) is not None:
@@ -176,7 +179,7 @@ def of(root: Element) -> Shown | None:
 
 def is_filled(element: Element) -> bool:
     """Whether it says by itself that scripts fill it: it is an element of the site's own, or of a fragment to come."""
-    return "-" in str(element.tag) or element.get("hx-get") is not None or element.get("data-hx-get") is not None
+    return "-" in str(element.tag) or not _FILLED.isdisjoint(element.keys())
 
 
 def _readable(root: Element) -> Iterator[_ShownPart]:
@@ -194,8 +197,9 @@ def _readable(root: Element) -> Iterator[_ShownPart]:
         if element.tag == "svg":
             yield _ShownPart(element, "", where)
             continue
-        yield _ShownPart(element, " ".join([element.text or "", *(child.tail or "" for child in element)]), where)
-        stack.extend((child, where) for child in reversed(element))
+        children = element[:]
+        yield _ShownPart(element, " ".join([element.text or "", *[child.tail or "" for child in children]]), where)
+        stack += [(child, where) for child in reversed(children)]
 
 
 def _where(element: Element, above: str) -> str:
@@ -204,23 +208,26 @@ def _where(element: Element, above: str) -> str:
         return "frame"
     if element.tag in _HEADINGS:
         return "heading"
-    return "loading" if _STANDS_IN.search((element.get("class") or "")[:_LOOK_CHARS]) else above
+    classes = element.get("class")
+    return "loading" if classes and _STANDS_IN.search(classes[:_LOOK_CHARS]) else above
 
 
 def _is_frame(element: Element) -> bool:
     if element.tag in _PAGE:
         return False
+    if not element.keys():
+        return element.tag in _FRAME
     if element.tag in _FRAME or (element.get("role") or "").strip().lower() in _FRAME_ROLES:
         return True
-    names = f"{element.get('class') or ''} {element.get('id') or ''}"[:_LOOK_CHARS].lower()
+    names = f"{element.get('class', '')} {element.get('id', '')}"[:_LOOK_CHARS].lower()
     return not _FRAME_NAMES.isdisjoint(names.split()) or _CONSENT.search(names) is not None
 
 
 def _is_hidden(element: Element) -> bool:
-    if element.get("hidden") is not None or _HIDDEN.search(element.get("style") or "") is not None:
+    attributes = element.keys()
+    if "hidden" in attributes or ("style" in attributes and _HIDDEN.search(element.get("style", "")) is not None):
         return True
-    is_dialog = element.tag == "dialog" and element.get("open") is None
-    return is_dialog or element.get("popover") is not None
+    return "popover" in attributes or (element.tag == "dialog" and "open" not in attributes)
 
 
 def _is_content(element: Element) -> bool:
@@ -250,6 +257,11 @@ def _stands_in(image: Element) -> bool:
     return src.startswith("data:") and len(src) <= _TINY_CHARS and not is_other_named
 
 
+def _plain(text: str) -> str:
+    """The text without holes, white space folded."""
+    return " ".join((_HOLE.sub("", text) if "{{" in text else text).split())
+
+
 def _is_sign(text: str) -> bool:
     """Whether it is nothing, or a sign of loading."""
     return _WORD.search(text) is None or (len(text) <= _LOADING_CHARS and _LOADING.search(text) is not None)
@@ -258,10 +270,11 @@ def _is_sign(text: str) -> bool:
 def _mount(element: Element) -> Mount | None:
     if (mount := _BY_ID.get(element.get("id", "")) or _BY_TAG.get(str(element.tag))) is not None:
         return mount
-    return next((mount for mount in _BY_ATTRIBUTE if element.get(mount.name) is not None), None)
+    attributes = element.keys()
+    return next((mount for name, mount in _BY_ATTRIBUTE.items() if name in attributes), None)
 
 
 def _is_empty(element: Element) -> bool:
     """Whether nothing but a sign of loading is in it."""
     found = islice(_readable(element), _MOST_ELEMENTS)
-    return all(part.element.tag != "a" and _is_sign(" ".join(_HOLE.sub("", part.text).split())) for part in found)
+    return all(part.element.tag != "a" and _is_sign(_plain(part.text)) for part in found)

@@ -8,6 +8,8 @@ from lxml import etree
 from app.parse.html import html, tree
 from tests.examples import examples
 
+LONG_QUOTED = b"<p title='" + b"b" * 1_500 + b" > " + b"b" * 1_500 + b"'>"  # a step ends within its value
+
 
 def attributes(count: int, form: str = "a{}=1") -> bytes:
     return b"<p " + " ".join(form.format(i) for i in range(count)).encode() + b">x</p><a href=y>z</a>"
@@ -44,7 +46,7 @@ def test_a_flood_behind_a_quote_in_the_text_is_refused(before: bytes, form: str)
 @pytest.mark.parametrize(
     "markup",
     [
-        pytest.param(b"<p title='a > b'>" * 3_000 + b"<a href=y>", id="quoted >"),
+        pytest.param(LONG_QUOTED * 20 + b"<a href=y>", id="quoted >"),
         pytest.param(b"<script>" + b"a='<b>';" * 9_000 + b"</script><a href=y>", id="quoted > in a script"),
     ],
 )
@@ -59,7 +61,7 @@ def test_what_only_looks_suspect_is_read(markup: bytes) -> None:
 def test_stray_end_tags_below_deep_nesting_are_not_compared_with_every_open_one(tag: str) -> None:
     """Not timed: what is quadratic takes ten minutes here, and the run ends."""
     markup = f"<{tag}>".encode() * 500_000 + b"</i>" * 500_000
-    markup += b"<p title='a > b'>" * 20
+    markup += LONG_QUOTED * 20
     assert tree.is_suspect(markup)
     root = tree.grow(markup)
     assert root is not None
@@ -91,6 +93,9 @@ def test_ordinary_documents_are_spared_the_census() -> None:
         pytest.param(b"<script>a > b; " + b'{"c": "<b d", "e": 1}, ' * 9_000 + b"</script>", id="markup in data"),
         pytest.param(b"word " * 50_000, id="long text"),
         pytest.param(b"<p>x" * 9_000 + b"<p title='a > b'>" * 8, id="a few quoted >"),
+        pytest.param(b"<p title='a > b'>" * 3_000, id="many, each at the end of its tag"),
+        pytest.param(b"<p title='" + b"a > " * 20_000 + b"'>", id="many in one value"),
+        pytest.param(b"<p>a='" + b"<b>word</b> " * 9_000, id="a quote in the text that is closed nowhere"),
         pytest.param(b"<script>" + b"a <b 'c' " * 9_000 + b"</script>", id="what looks like a tag in a script"),
     ],
 )
