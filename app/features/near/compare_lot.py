@@ -83,10 +83,11 @@ def compare(tx: Connection, lot: Sequence[DuePrint]) -> Compared:
     repeat = [each for each in pages if repeats_another(judged.notes.get(each.where))]
     ids = {each.id for each in repeat}
     originals = [each for each in pages if each.id not in ids and each.id not in judged.crowded]
+    younger = {each.print: likes.younger[each.id] for each in originals if each.is_new}
+    rows.queue_prints(tx, crawl_id, rows.missed(tx, crawl_id, younger))
     rows.drop_due(tx, [each.print for each in pages])
     rows.drop_keys(tx, [each.print for each in pages if not each.is_new])
     rows.put_keys(tx, [each.print for each in originals])
-    rows.queue_prints(tx, crawl_id, {id for each in originals if each.is_new for id in likes.younger[each.id]})
     rows.queue_likes(tx, [each.where for each in repeat if not each.is_new])
     return Compared(pages, judged.notes)
 
@@ -94,49 +95,43 @@ def compare(tx: Connection, lot: Sequence[DuePrint]) -> Compared:
 class _Likes(NamedTuple):
     """Fingerprints that are like those of a lot, by the ids of these.
 
-    earlier   of pages before
-    younger   that were compared, or are just being compared elsewhere
-    waiting   those of the lot that depend on others which are not compared yet
+    earlier  of pages before
+    younger  of pages behind that are not of the lot, with their places; a host's own come in order: it has one visitor
+    waiting  those of the lot that depend on others which are not compared yet
     """
 
     earlier: Mapping[int, Earlier]
-    younger: Mapping[int, set[int]]
+    younger: Mapping[int, dict[int, int]]
     waiting: set[int]
 
 
 def _likes(tx: Connection, lot: Sequence[DuePrint]) -> _Likes:
-    own = {each.id for each in lot}
-    of_crawl, of_host = _of_crawl(tx, lot), _of_hosts(tx, lot)
-    held = rows.hold(tx, lot[0].crawl_id, {like.other for like in (*of_crawl, *of_host)} - own)
-    places = {each.id: (each.place, each.key) for each in lot} | {id: (it.place, it.key) for id, it in held.items()}
-    earlier, younger, waiting = {id: Earlier(set(), set()) for id in own}, defaultdict[int, set[int]](set), set[int]()
-    for likes, is_of_host in ((of_crawl, False), (of_host, True)):
+    crawl_id, own, prints = lot[0].crawl_id, {each.id: each for each in lot}, _prints(lot)
+    within = prints.alike(prints, bits=DUPLICATE_BITS, most=len(lot))
+    others = rows.due_beside(tx, crawl_id, list(own), place=lot[-1].place)
+    beside = Prints.of_bytes(others).alike(prints, bits=DUPLICATE_BITS, most=MOST_BESIDE)
+    waiting = {like.id for like in beside if like.place <= own[like.id].place}
+    left = [each for each in lot if each.id not in waiting]
+    keyed = rows.by_key(tx, [each.print for each in left], most=MOST_OF_KEY)  # after: what was beside may have keys now
+    of_host = _of_hosts(tx, left)
+    before = {like.other for like in (*keyed, *of_host) if like.place <= own[like.id].place} - own.keys()
+    held = rows.hold(tx, crawl_id, before)
+    places = {id: (each.place, each.key) for all_of in (own, held) for id, each in all_of.items()}
+    earlier, younger = {id: Earlier(set(), set()) for id in own}, {id: dict[int, int]() for id in own}
+    for likes, is_of_host in ((within, False), (beside, False), (keyed, False), (of_host, True)):
         for mine, other, bits, place in likes:
-            is_known = other in places  # else another process holds it
-            is_compared = is_known and other not in own and held[other].is_compared
             if places.get(other, (place, b"")) < places[mine]:
-                found = earlier[mine].of_host if is_of_host else earlier[mine].of_crawl
-                if is_compared or other in own:
+                if other in places:
+                    found = earlier[mine].of_host if is_of_host else earlier[mine].of_crawl
                     found.add(Close(bits, *places[other], other))
                 else:
                     waiting.add(mine)
-            elif is_compared or not is_known:
-                younger[mine].add(other)
+            elif other not in own and not is_of_host:
+                younger[mine][other] = place
     for each in lot:  # the earliest first
-        if any(like.id in waiting for like in (*earlier[each.id].of_crawl, *earlier[each.id].of_host)):
+        if any(like.id in waiting for found in earlier[each.id] for like in found):
             waiting.add(each.id)
     return _Likes(earlier, younger, waiting)
-
-
-def _of_crawl(tx: Connection, lot: Sequence[DuePrint]) -> list[Like]:
-    """Those of the crawl that a page may repeat or be repeated by. Others of the lot have no keys yet, or old ones."""
-    prints = _prints(lot)
-    beside = rows.due_beside(tx, lot[0].crawl_id, [each.id for each in lot], place=lot[-1].place)
-    return [
-        *prints.alike(prints, bits=DUPLICATE_BITS, most=len(lot)),
-        *Prints.of_bytes(beside).alike(prints, bits=DUPLICATE_BITS, most=MOST_BESIDE),
-        *rows.by_key(tx, [each.print for each in lot], most=MOST_OF_KEY),  # last: what was beside may have keys by now
-    ]
 
 
 def _of_hosts(tx: Connection, lot: Sequence[DuePrint]) -> list[Like]:

@@ -8,7 +8,7 @@ and its links get their lanes back.
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -53,21 +53,30 @@ USUAL = Lots()
 
 @dataclass(slots=True, kw_only=True)
 class NearFound:
-    """Pages that were compared, near duplicates, pages for review, and duplicates whose original is gone."""
+    """Pages that were compared, near duplicates, pages for review, and duplicates whose original is gone.
+
+    is_held  all that waits depends on what others compare
+    """
 
     pages: int = 0
     near: int = 0
     review: int = 0
     reopened: int = 0
+    is_held: bool = field(default=False, compare=False)
 
 
 class _ComparedLot(NamedTuple):
-    """Pages of a crawl that were compared, near duplicates, pages for review."""
+    """Pages of a crawl that were compared, near duplicates, pages for review.
 
-    crawl_id: int
+    waiting  pages that depend on what another process compares
+    is_last  most do, and no page is left to get a fingerprint meanwhile
+    """
+
     pages: int = 0
     near: int = 0
     review: int = 0
+    waiting: int = 0
+    is_last: bool = False
 
 
 def find_near(
@@ -86,8 +95,13 @@ def find_near(
         found.near += lot.near
         found.review += lot.review
         spent_s = time.monotonic() - began_s
-        if spent_s > lots.most_s or (spent_s > within_s and found.pages and not _is_behind(engine, lots.backlog)):
+        if (
+            lot.is_last
+            or spent_s > lots.most_s
+            or (spent_s > within_s and found.pages and not _is_behind(engine, lots.backlog))
+        ):
             break
+    found.is_held = lot is None or lot.is_last
     if found != NearFound():
         _log.info("near.found", pages=found.pages, near=found.near, review=found.review, reopened=found.reopened)
     return found
@@ -100,7 +114,7 @@ def catch_up(
     ends_s = time.monotonic() + within_s
     while _waits(engine, crawl_id) and (left_s := ends_s - time.monotonic()) > 0:
         found = find_near(engine, within_s=min(left_s, lots.most_s), crawl_id=crawl_id, lots=lots)
-        if not found.pages and _waits(engine, crawl_id):
+        if found.is_held and _waits(engine, crawl_id):
             pause()
 
 
@@ -146,15 +160,20 @@ def _wake(engine: Engine, host_ids: list[int]) -> None:
 
 
 def _next_lot(engine: Engine, first: int | None, lots: Lots) -> _ComparedLot | None:
-    """Compare the next pages of a crawl. None: there are none, or others hold all that wait."""
+    """Compare the next pages of a crawl. None: there are none, or all that wait depend on others.
+
+    Where most of a lot do, fingerprints of more pages are made meanwhile.
+    """
     with db.transaction(engine) as tx:
         waiting = sorted(rows.crawls(tx), key=lambda crawl_id: crawl_id != first)
     for crawl_id in waiting:
         lot = db.repeat(partial(_compare, engine, crawl_id, lots))
-        if lot.pages:
+        if lot.pages > lot.waiting:
             return lot
         if db.repeat(partial(_fingerprint, engine, crawl_id, lots)):
-            return db.repeat(partial(_compare, engine, crawl_id, lots))
+            return lot if lot.waiting else db.repeat(partial(_compare, engine, crawl_id, lots))
+        if lot.pages:
+            return lot._replace(is_last=True)
     return None
 
 
@@ -180,13 +199,14 @@ def _compare(engine: Engine, crawl_id: int, lots: Lots) -> _ComparedLot:
     with db.transaction(engine) as tx:
         due = rows.due(tx, crawl_id, lots.pages, most_bytes=lots.octets)
         if not due:
-            return _ComparedLot(crawl_id)
+            return _ComparedLot()
         from app.features.near.compare_lot import compare
 
         pages, notes = compare(tx, due)
         _write(tx, pages, notes)
     kinds = [note["kind"] for note in notes.values()]
-    return _ComparedLot(crawl_id, len(pages), kinds.count(Likeness.NEAR), kinds.count(Likeness.REVIEW))
+    noted = kinds.count(Likeness.NEAR), kinds.count(Likeness.REVIEW)
+    return _ComparedLot(len(pages), *noted, waiting=len(due) - len(pages))
 
 
 def _write(tx: Connection, pages: Sequence[DuePrint], notes: Mapping[Where, Note]) -> None:

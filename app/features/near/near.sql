@@ -118,16 +118,33 @@ WHERE NOT id = ANY(CAST(:ids AS bigint[]))
 -- claim: hold fingerprints that nobody else holds, to replace them
 SELECT id FROM fingerprints WHERE crawl_id = :crawl_id AND id = ANY(CAST(:ids AS bigint[])) FOR UPDATE SKIP LOCKED
 
--- hold: have fingerprints stay as they are, but those that another process is comparing or replacing
-SELECT f.id, f.place, f.key, due.is_one IS NULL AS is_compared
+-- hold: have fingerprints stay as they are, but those that are to be compared, or that another process has at hand
+SELECT f.id, f.place, f.key
 FROM fingerprints AS f
 LEFT JOIN LATERAL (
     SELECT 1 AS is_one FROM fingerprints_due
     WHERE crawl_id = f.crawl_id AND place = f.place AND id = f.id
     OFFSET 0
 ) AS due ON true
-WHERE f.crawl_id = :crawl_id AND f.id = ANY(CAST(:ids AS bigint[]))
+WHERE f.crawl_id = :crawl_id AND f.id = ANY(CAST(:ids AS bigint[])) AND due.is_one IS NULL
 FOR SHARE OF f SKIP LOCKED
+
+-- begin: have the transaction an id before it claims: of two transactions the ids then say which claimed first
+SELECT pg_current_xact_id()
+
+-- missed: those of younger fingerprints that were compared without some older one, or are being
+-- Whoever claims one sees all older ones that were due, or queued, before: `due` takes none behind a page of the queue.
+SELECT DISTINCT r.id
+FROM json_to_recordset(CAST(:rows AS json)) AS r (id bigint, place bigint, older_id bigint, older_place bigint)
+LEFT JOIN LATERAL (
+    SELECT xmax FROM fingerprints_due WHERE crawl_id = :crawl_id AND place = r.place AND id = r.id
+    OFFSET 0
+) AS younger ON true
+LEFT JOIN LATERAL (
+    SELECT xmin FROM fingerprints_due WHERE crawl_id = :crawl_id AND place = r.older_place AND id = r.older_id
+    OFFSET 0
+) AS older ON true
+WHERE younger.xmax IS NULL OR (younger.xmax <> '0' AND age(younger.xmax) > age(older.xmin))
 
 -- queue: have pages compared, in crawls that ask for it, in the order of (fetched_at, key): see `rows.place_of`
 INSERT INTO near_queue (host_id, crawl_id, key, place)

@@ -105,12 +105,11 @@ class Like(NamedTuple):
 
 
 class HeldPrint(NamedTuple):
-    """A fingerprint that stays as it is until the end of the transaction.   is_compared: it waits for nothing"""
+    """A fingerprint that was compared, and stays as it is until the end of the transaction."""
 
     id: int
     place: int
     key: bytes
-    is_compared: bool
 
 
 class OlderPage(NamedTuple):
@@ -186,6 +185,7 @@ def lot(tx: Connection, crawl_id: int, n: int, *, most_bytes: int) -> list[Waiti
 def due(tx: Connection, crawl_id: int, n: int, *, most_bytes: int) -> list[DuePrint]:
     """A crawl's oldest fingerprints to be compared, held: as many as of `lot`, and planned as there."""
     db.run(tx, _sql["fresh_plans"])
+    db.run(tx, _sql["begin"])
     return db.run(tx, _sql["due"], {"crawl_id": crawl_id, "n": n, "most_bytes": most_bytes}).of(DuePrint)
 
 
@@ -202,9 +202,23 @@ def claim(tx: Connection, crawl_id: int, ids: Sequence[int]) -> set[int]:
 
 
 def hold(tx: Connection, crawl_id: int, ids: Collection[int]) -> dict[int, HeldPrint]:
-    """Those of these fingerprints that no other process compares or replaces. None will until the transaction ends."""
+    """Those of these fingerprints that were compared. None of them is compared again until the transaction ends."""
     where = {"crawl_id": crawl_id, "ids": db.array_param(sorted(ids))}
     return {each.id: each for each in db.run(tx, _sql["hold"], where).of(HeldPrint)} if ids else {}
+
+
+def missed(tx: Connection, crawl_id: int, younger: Mapping[Fingerprint, Mapping[int, int]]) -> set[int]:
+    """Those of younger fingerprints that were compared without the older one, or are just being.
+
+    younger: their ids and places, by the older one, which is still to be compared
+    """
+    rows = [
+        {"id": id, "place": place, "older_id": older.id, "older_place": older.place}
+        for older, places in younger.items()
+        for id, place in places.items()
+    ]
+    where = {"crawl_id": crawl_id, "rows": db.rows_param(rows)}
+    return {row.id for row in db.run(tx, _sql["missed"], where)} if rows else set()
 
 
 def queue(tx: Connection, pages: Collection[Where]) -> None:
