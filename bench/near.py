@@ -1,42 +1,51 @@
 """What near duplicates cost: `python -m bench.near [FOLDER] --documents 1000000`.
 
-- a page: the CPU of its fingerprint, of the job that compares it, and Postgres' time, over pages of a FOLDER of HTML or
-  of the manual that the other benchmarks crawl
+- a page: the CPU of its fingerprint, of the processes that compare it, and of Postgres, over pages of a FOLDER of HTML
+  or of the manual that the other benchmarks crawl, and over mirrors of them; how long the processes wait for each other
 - a lookup among so many fingerprints drawn at random, and the bytes that one takes, indexes included
 """
 
 import argparse
 import random
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import psycopg
 from sqlalchemy import Connection, Engine, text
 
 from app.features.near import rows as near
-from app.features.near.find import find_near
+from app.features.near.find import catch_up
 from app.features.near.fingerprint import BITS, keys, words_of
 from app.features.near.rows import Fingerprint
 from app.features.near.simhash import simhash
 from app.local.services import LocalServices
 from app.parse.html import html
 from app.store import db, migrate
-from bench import tree
+from bench import cpu, tree
 
 PAGES = 2_000
 LOOKUPS = 1_000
 LOT = 20_000
-COPY = "COPY fingerprint_keys (key, fingerprint_id, simhash) FROM STDIN"
+COPY = "COPY fingerprint_keys (key, place, fingerprint_id, simhash) FROM STDIN"
 TABLES = ("fingerprints", "fingerprint_keys")
+COMPARER = "import sys; from bench.near import compare_all; compare_all(sys.argv[1])"
+WAITS = """
+SELECT count(*), count(*) FILTER (WHERE wait_event_type = 'Lock')
+FROM pg_stat_activity WHERE application_name = 'comparer' AND state <> 'idle'"""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.near", description=__doc__.partition("\n")[0])
     parser.add_argument("folder", nargs="?", type=Path, metavar="FOLDER")
     parser.add_argument("--documents", type=int, default=1_000_000, help="fingerprints that are looked up among")
+    parser.add_argument("--processes", type=int, nargs="*", default=[1, 2], help="so many compare at once, in turn")
+    parser.add_argument("--mirrors", type=int, default=4, help="hosts that have all pages, but for a name")
     args = parser.parse_args()
     texts = _texts(args.folder)
     _fingerprint(texts)
@@ -45,7 +54,9 @@ def main() -> None:
         with LocalServices(Path(folder) / "home", database_url=None, broker_url=None, log=print) as services:
             migrate.upgrade(services.database_url)
             engine = db.connect(services.database_url)
-            _compare(engine, texts)
+            for mirrors in (1, args.mirrors):
+                for processes in args.processes:
+                    _compare(engine, texts, mirrors=mirrors, processes=processes)
             _fill(engine, args.documents)
             _look_up(engine, args.documents)
             engine.dispose()
@@ -72,34 +83,98 @@ def _fingerprint(texts: list[str]) -> None:
             print(f"{n} pages, {sum(map(len, words)) / n:.0f} words each: {took / n * 1000:.3f} ms a fingerprint")
 
 
-def _compare(engine: Engine, texts: list[str]) -> None:
-    """The job, over all pages as a crawl leaves them."""
+def _compare(engine: Engine, texts: list[str], *, mirrors: int, processes: int) -> None:
+    """The job, over all pages as a crawl leaves them, by so many processes."""
+    _put(engine, texts, mirrors)
+    url = engine.url.render_as_string(hide_password=False)
+    comparers = [_start(url) for _ in range(processes)]
+    for each in comparers:
+        assert each.stdout is not None
+        each.stdout.readline()  # all is imported
+    before = cpu.seconds()["postgres"]
+    for each in comparers:
+        assert each.stdin is not None
+        each.stdin.write("go\n")
+        each.stdin.flush()
+    looks, waits = _waits(engine, comparers)
+    used = [float(each.communicate()[0].split()[-1]) for each in comparers]
+    postgres, n = cpu.seconds()["postgres"] - before, len(texts) * mirrors
+    with engine.connect() as connection:
+        noted = connection.execute(text("SELECT count(*) FROM duplicates")).scalar_one()
+        last = connection.execute(
+            text("SELECT md5(string_agg(url || kind || of_url, '' ORDER BY url)) FROM duplicates")
+        )
+        print(
+            f"{mirrors} x {len(texts)} pages, {processes} at once: {sum(used) / n * 1000:.3f} ms of CPU a page"
+            f" ({', '.join(f'{each:.1f} s' for each in used)}), Postgres {postgres / n * 1000:.3f} ms;"
+            f" waiting for a lock in {waits} of {looks} looks; {noted} noted ({str(last.scalar_one())[:8]});"
+            f" {_bytes(engine) / n:.0f} bytes a page"
+        )
+
+
+def compare_all(url: str) -> None:
+    """Compare until nothing waits, as one of the processes. Prints its CPU."""
+    engine = db.connect(url, session_name="comparer")
+    print("ready", flush=True)
+    sys.stdin.readline()
+    began = time.process_time()
+    catch_up(engine, 1, within_s=3_600, pause=lambda: time.sleep(0.25))
+    print(time.process_time() - began)
+
+
+def _start(url: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", COMPARER, url]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def _waits(engine: Engine, comparers: list[subprocess.Popen[str]]) -> tuple[int, int]:
+    """How often comparers were looked at, and how often one waited for a lock of another."""
+    looks = waits = 0
+    while any(each.poll() is None for each in comparers):
+        with engine.connect() as connection:
+            found = connection.execute(text(WAITS)).one()
+        looks, waits = looks + found[0], waits + found[1]
+        time.sleep(0.02)
+    return looks, waits
+
+
+def _put(engine: Engine, texts: list[str], mirrors: int) -> None:
+    """Pages as a crawl leaves them, in the order in which they were fetched."""
+    rows: list[dict[str, Any]] = [
+        {
+            "host": host,
+            "key": sha256(f"{host} {n}".encode()).digest(),
+            "url": f"http://h{host}.test/{n}",
+            "text": f"{each} Served by h{host}.",
+            "same": sha256(f"{host} {each}".encode()).digest(),
+            "n": n * mirrors + host,
+        }
+        for n, each in enumerate(texts)
+        for host in range(1, mirrors + 1)
+    ]
     with engine.begin() as tx:
+        tx.execute(
+            text(f"TRUNCATE crawls, pages, urls, near_queue, duplicates, {', '.join(TABLES)} RESTART IDENTITY CASCADE")
+        )
         tx.execute(text("INSERT INTO crawls (name, scope) VALUES ('c', 'any')"))
-        rows = [
-            {
-                "key": sha256(str(n).encode()).digest(),
-                "url": f"http://h.test/{n}",
-                "text": each,
-                "same": sha256(each.encode()).digest(),
-            }
-            for n, each in enumerate(texts)
-        ]
         tx.execute(
             text(
                 """INSERT INTO pages (host_id, crawl_id, key, url, status, main_text, body_sha256, text_sha256,
                                       body_bytes, truncated, links, depth, first_fetched_at, fetched_at, changed_at)
-                   VALUES (1, 1, :key, :url, 200, :text, :key, :same, 1, false, 0, 0, now(), now(), now())"""
+                   VALUES (:host, 1, :key, :url, 200, :text, :key, :same, 1, false, 0, 0, now(),
+                           now() + :n * interval '1 ms', now())"""
             ),
             rows,
         )
-        tx.execute(text("INSERT INTO near_queue (host_id, crawl_id, key) SELECT host_id, crawl_id, key FROM pages"))
-    cpu, began = time.process_time(), time.monotonic()
-    found = find_near(engine, within_s=3_600)
-    here, took = time.process_time() - cpu, time.monotonic() - began
-    n = len(texts)
-    print(f"job: {here / n * 1000:.3f} ms of CPU a page, Postgres and wire {(took - here) / n * 1000:.3f} ms; {found}")
-    print(f"{_bytes(engine) / found.pages:.0f} bytes a page")
+        tx.execute(
+            text(
+                """INSERT INTO urls (host_id, crawl_id, key, url, state, lane, score, depth, kind, fetched_at, due_at)
+                   SELECT host_id, 1, key, url, 'resting', 1, 0, 0, 'page', fetched_at, now() FROM pages"""
+            )
+        )
+        near.queue(tx, [(row["host"], 1, row["key"]) for row in rows])
+    with engine.connect() as connection:
+        connection.execution_options(isolation_level="AUTOCOMMIT").execute(text("CHECKPOINT"))
 
 
 def _fill(engine: Engine, documents: int) -> None:
@@ -113,10 +188,10 @@ def _fill(engine: Engine, documents: int) -> None:
             for n in range(first, min(first + LOT, documents)):
                 value = rng.getrandbits(BITS)
                 signed = value - (1 << BITS) if value >> 63 else value
-                copy.write("".join(f"{2 << 25 | key}\t{n}\t{signed}\n" for key in keys(value)))
+                copy.write("".join(f"{2 << 25 | key}\t{n}\t{n}\t{signed}\n" for key in keys(value)))
     with engine.begin() as tx:
         tx.execute(
-            text("CREATE INDEX fingerprint_keys_key ON fingerprint_keys (key) INCLUDE (fingerprint_id, simhash)")
+            text("CREATE INDEX fingerprint_keys_key ON fingerprint_keys (key, place) INCLUDE (fingerprint_id, simhash)")
         )
     with engine.connect() as connection:
         connection.execution_options(isolation_level="AUTOCOMMIT").execute(text("VACUUM ANALYZE fingerprint_keys"))
@@ -135,17 +210,17 @@ def _look_up(engine: Engine, documents: int) -> None:
         value = random.Random(1).getrandbits(BITS) ^ 0b11111 if n == 0 else rng.getrandbits(BITS)
         began = time.monotonic()
         with db.transaction(engine) as tx:
-            found += len(near.by_key(tx, [Fingerprint(documents + n, (1, 2, b""), value)], most=64))
+            found += len(near.by_key(tx, [Fingerprint(documents + n, (1, 2, b""), n, value)], most=64))
         took_ms.append((time.monotonic() - began) * 1000)
     p95 = statistics.quantiles(took_ms, n=20)[-1]
     print(f"lookup among {documents:,}: median {statistics.median(took_ms):.2f} ms, p95 {p95:.2f} ms; {found} found")
-    writes = [Fingerprint(documents * 2 + n, (1, 2, b""), rng.getrandbits(BITS)) for n in range(LOOKUPS)]
+    writes = [Fingerprint(documents * 2 + n, (1, 2, b""), documents + n, rng.getrandbits(BITS)) for n in range(LOOKUPS)]
     began = time.monotonic()
     for first in range(0, LOOKUPS, 50):
         with db.transaction(engine) as tx:
-            near.put(
-                tx, {(1, 2, sha256(str(each.id).encode()).digest()): each.value for each in writes[first : first + 50]}
-            )
+            lot = writes[first : first + 50]
+            near.put(tx, {(1, 2, sha256(str(each.id).encode()).digest()): (each.place, each.value) for each in lot})
+            near.put_keys(tx, lot)
     took = time.monotonic() - began
     size = _bytes(engine) / documents
     print(f"write among them, 50 at once: {took / LOOKUPS * 1000:.2f} ms a page; keys {size:.0f} bytes")

@@ -427,12 +427,14 @@ CREATE INDEX fetches_url ON fetches USING btree (host_id, substr(url_key, 1, 8),
 
 CREATE TABLE fingerprint_keys (
     key bigint NOT NULL,
+    place bigint NOT NULL,
     fingerprint_id bigint NOT NULL,
     simhash bigint NOT NULL
 );
-COMMENT ON TABLE fingerprint_keys IS '21 keys of each fingerprint: two that differ in 5 bits at most have one in common.';
-COMMENT ON COLUMN fingerprint_keys.key IS 'crawl, which two of seven blocks, and their bits';
-CREATE INDEX fingerprint_keys_key ON fingerprint_keys USING btree (key) INCLUDE (fingerprint_id, simhash);
+COMMENT ON TABLE fingerprint_keys IS 'Three keys of each fingerprint that others look for: of originals that were compared.';
+COMMENT ON COLUMN fingerprint_keys.key IS 'crawl, which of three blocks, and its bits';
+COMMENT ON COLUMN fingerprint_keys.place IS 'of the fingerprint';
+CREATE INDEX fingerprint_keys_key ON fingerprint_keys USING btree (key, place) INCLUDE (fingerprint_id, simhash);
 
 CREATE TABLE fingerprints (
     host_id bigint NOT NULL,
@@ -440,23 +442,25 @@ CREATE TABLE fingerprints (
     key bytea NOT NULL,
     id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
     simhash bigint NOT NULL,
+    place bigint NOT NULL,
     CONSTRAINT fingerprints_pkey PRIMARY KEY (host_id, crawl_id, key)
 );
-COMMENT ON TABLE fingerprints IS 'Fingerprints of main texts. Written by beat, after the page.';
-COMMENT ON COLUMN fingerprints.id IS 'the oldest is an original';
+COMMENT ON TABLE fingerprints IS 'Fingerprints of main texts. Written beside the crawl, after the page.';
 COMMENT ON COLUMN fingerprints.simhash IS '64 bits';
-CREATE INDEX fingerprints_host ON fingerprints USING btree (host_id, crawl_id) INCLUDE (id, simhash);
+COMMENT ON COLUMN fingerprints.place IS 'by (fetched_at, key): microseconds and 11 bits of the key; the earlier is the original';
+CREATE INDEX fingerprints_host ON fingerprints USING btree (host_id, crawl_id) INCLUDE (id, place, simhash);
 CREATE UNIQUE INDEX fingerprints_id ON fingerprints USING btree (crawl_id, id);
 
-CREATE TABLE fingerprints_keyed (
+CREATE TABLE fingerprints_due (
     crawl_id bigint NOT NULL,
-    up_to bigint NOT NULL,
-    compared_by bigint NOT NULL,
-    CONSTRAINT fingerprints_keyed_pkey PRIMARY KEY (crawl_id)
+    place bigint NOT NULL,
+    id bigint NOT NULL,
+    simhash bigint NOT NULL,
+    is_new boolean NOT NULL,
+    CONSTRAINT fingerprints_due_pkey PRIMARY KEY (crawl_id, place, id)
 );
-COMMENT ON TABLE fingerprints_keyed IS 'By crawl, up to which fingerprint keys are written: younger ones are in the memory of the process that compares.';
-COMMENT ON COLUMN fingerprints_keyed.up_to IS 'the last fingerprint that has keys, if others look for it';
-COMMENT ON COLUMN fingerprints_keyed.compared_by IS 'the last transaction that compared its pages';
+COMMENT ON TABLE fingerprints_due IS 'Fingerprints to be compared, the earliest page''s first.';
+COMMENT ON COLUMN fingerprints_due.is_new IS 'not compared before, or it repeated another: younger ones may repeat it';
 
 CREATE TABLE host_events (
     id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
@@ -622,9 +626,12 @@ CREATE TABLE near_queue (
     host_id bigint NOT NULL,
     crawl_id bigint NOT NULL,
     key bytea NOT NULL,
+    place bigint DEFAULT 0 NOT NULL,
     CONSTRAINT near_queue_pkey PRIMARY KEY (crawl_id, id)
 );
-COMMENT ON TABLE near_queue IS 'Pages whose text is new, to be compared with others, the oldest first; a page may be there twice.';
+COMMENT ON TABLE near_queue IS 'Pages whose text is new, to get a fingerprint, the oldest first; a page may be there twice.';
+COMMENT ON COLUMN near_queue.place IS 'by (fetched_at, key), as of fingerprints: none behind it is compared before; 0: not known';
+CREATE INDEX near_queue_place ON near_queue USING btree (crawl_id, place, id);
 
 CREATE TABLE operator_log (
     id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,

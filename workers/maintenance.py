@@ -22,13 +22,11 @@ from app.celery import app
 from app.config import current
 from app.errors import ServiceError
 from app.features.near import find as near_duplicates
-from app.features.near.memory import NearMemory
 from app.features.search import janitor as index
 from app.hooks import Janitor
 from workers import process
 
 _log = structlog.get_logger()
-_near = NearMemory()  # of beat, which runs `near` in one thread
 
 
 @lru_cache(maxsize=1)
@@ -92,7 +90,7 @@ def reread() -> None:
 
 @app.task(name="tiptoe.help_near", send_events=False)
 def help_near() -> None:
-    """Compare pages of other crawls than beat does, while it is behind."""
+    """Compare pages beside beat, while it is behind."""
     _quietly("help_near", lambda: near_duplicates.help_find(process.engine()))
 
 
@@ -100,7 +98,7 @@ def help_near() -> None:
 def find_near() -> None:
     """Compare pages whose text is new with the others of their crawl."""
     find = near_duplicates.find_near
-    _quietly("near", lambda: find(process.engine(), within_s=near_duplicates.SHARE_S, memory=_near))
+    _quietly("near", lambda: find(process.engine(), within_s=near_duplicates.SHARE_S))
 
 
 @app.task(name="tiptoe.measure", send_events=False)

@@ -40,7 +40,10 @@ FILL = [
               now(), now()
        FROM urls""",
     "INSERT INTO near_queue (host_id, crawl_id, key) SELECT host_id, crawl_id, key FROM pages WHERE host_id = 1",
-    "INSERT INTO fingerprints (host_id, crawl_id, key, simhash) SELECT host_id, crawl_id, key, 7 FROM pages",
+    "INSERT INTO fingerprints (host_id, crawl_id, key, place, simhash) SELECT host_id, crawl_id, key, 1, 7 FROM pages",
+    "UPDATE fingerprints SET place = id",
+    "INSERT INTO fingerprints_due SELECT crawl_id, place - 1000, id, simhash, true FROM fingerprints",
+    "INSERT INTO fingerprint_keys SELECT id, place, id, simhash FROM fingerprints",
 ]
 LINKS = [admission(host, 1, f"/{n}") for host in (1, 2, 3) for n in range(1, 6)]
 RESULTS = [result(link, "resting", due_s=60) for link in LINKS]
@@ -54,7 +57,13 @@ PAGES = [
     }
     for link in LINKS
 ]
-KEYED = {"id": 1, "crawl_id": 1, "simhash": 1, "keys": [1, 2]}
+LOOKS_UP = {
+    "rows": db.rows_param([{"id": 1, "simhash": 7, "keys": [1, 2, 9_000]}]),
+    "blocks": "{1,2,3}",
+    "turned": "{0,0,0}",
+    "bits": 5,
+    "most": 8,
+}
 LEASES = {"ids": db.array_param([1, 2, 3]), "tokens": db.array_param([UUID(int=host) for host in (1, 2, 3)])}
 PACE = {"delay_s": 1, "failures": 0, "adaptive_level": 0, "recent_statuses": [], "recent_ms": [], "breaker_trips": 0}
 CONTACTS = json.dumps(
@@ -76,17 +85,15 @@ COMPARES: list[Row] = [
     ("near", "lot", {"crawl_id": 1, "n": 10, "most_bytes": 1_000_000}, "near_queue", 10),
     ("near", "lot", {"crawl_id": 1, "n": 10, "most_bytes": 1_000_000}, "pages", 10),
     ("near", "lot", {"crawl_id": 1, "n": 10, "most_bytes": 1_000_000}, "fingerprints", 10),
-    ("near", "lot", {"crawl_id": 1, "n": 10, "most_bytes": 1_000_000}, "urls", 10),
+    ("near", "due", {"crawl_id": 1, "n": 10, "most_bytes": 1_000_000}, "fingerprints", 20),  # with _due
+    ("near", "due", {"crawl_id": 1, "n": 10, "most_bytes": 1_000_000}, "pages", 10),
+    ("near", "due", {"crawl_id": 1, "n": 10, "most_bytes": 1_000_000}, "urls", 10),
+    ("near", "due_beside", {"crawl_id": 1, "ids": "{1}", "place": -995, "behind": 3}, "fingerprints_due", 8),
+    ("near", "claim", {"crawl_id": 1, "ids": "{1,101,201}"}, "fingerprints", 3),
+    ("near", "hold", {"crawl_id": 1, "ids": "{1,101,201}"}, "fingerprints", 3),
+    ("near", "by_key", LOOKS_UP, "fingerprint_keys", 3),
     ("near", "originals", {"crawl_id": 1, "ids": "{1,101,201}", "start": 320}, "pages", 3),
     ("near", "originals", {"crawl_id": 1, "ids": "{1,101,201}", "start": 320}, "urls", 3),
-    ("near", "held", {"crawl_id": 1, "beyond": 295}, "fingerprints", 5),
-    (
-        "near",
-        "put_keys",
-        {"rows": db.rows_param([{"id": 1, "crawl_id": 1, "simhash": 1, "keys": [1, 2]}])},
-        "fingerprints",
-        1,
-    ),
 ]
 
 

@@ -3,32 +3,49 @@
 """
 
 from collections.abc import Mapping, Sequence, Set
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
 from app.features.near import rows
-from app.features.near.likeness import Likeness, Reading, is_headed_otherwise, is_named_alike, is_titled_alike, likeness
-from app.features.near.memory import MOST_LIKE, MOST_READ
-from app.features.near.rows import Fingerprint, Note, OlderPage, Waiting
+from app.features.near.likeness import (
+    START_CHARS,
+    Likeness,
+    Reading,
+    is_headed_otherwise,
+    is_named_alike,
+    is_titled_alike,
+    likeness,
+)
+from app.features.near.rows import DuePrint, Note, OlderPage
 from app.store.url_rows import Where
 
 TEXTS_OF = 50  # pages whose originals' texts are held at once
 READ_AT_ONCE = 8  # originals: one of 200,000 letters takes 6 MB while it is compared
+MOST_LIKE = 8  # fingerprints that are looked at for a page, the closest; some may be of pages that are gone
+MOST_OF_HOST = 4  # of these that are found on its host alone
+MOST_READ = 4  # texts that are read
 
-Closest: TypeAlias = Sequence[tuple[int, int]]  # (bits, fingerprint)
+
+class Close(NamedTuple):
+    """A fingerprint that differs in so many bits. The closest comes first, of equally close the earliest page's."""
+
+    bits: int
+    place: int
+    key: bytes
+    id: int
 
 
-class Likes(NamedTuple):
-    """Older fingerprints that those of a lot are like, by the id of each of these.
+class Earlier(NamedTuple):
+    """Fingerprints of pages before that one is like: of the whole crawl, and of its host in more bits."""
 
-    before     of pages that were compared before, the closest;   within: of the lot itself
-    originals  pages of all of them that can be originals, by fingerprint
-    """
+    of_crawl: set[Close]
+    of_host: set[Close]
 
-    before: Mapping[int, Closest]
-    within: Mapping[int, Closest]
-    originals: Mapping[int, OlderPage]
+    def closest(self, unwanted: Set[int] = frozenset()) -> list[Close]:
+        """The closest that may be looked at.   unwanted: nobody of the crawl looks for them"""
+        of_crawl = (like for like in self.of_crawl if like.id not in unwanted)
+        return sorted({*of_crawl, *sorted(self.of_host)[:MOST_OF_HOST]})
 
 
 class JudgedLot(NamedTuple):
@@ -41,46 +58,72 @@ class JudgedLot(NamedTuple):
     crowded: set[int]
 
 
-def judge(
-    tx: Connection,
-    waiting: Sequence[Waiting],
-    prints: Mapping[Where, Fingerprint],
-    likes: Likes,
-    readings: Mapping[Where, Reading],
-) -> JudgedLot:
+class Alike(NamedTuple):
+    """Pages of a lot, the earliest first, what they are like, and what is known of it.
+
+    earlier    by the ids of the pages' fingerprints
+    outside    those of it that are of no page of the lot, the closest
+    texts      of pages of the lot that are like others
+    originals  pages that can be originals, by fingerprint
+    """
+
+    pages: Sequence[DuePrint]
+    earlier: Mapping[int, Earlier]
+    outside: Mapping[int, Sequence[Close]]
+    texts: Mapping[int, str]
+    originals: Mapping[int, OlderPage]
+
+
+def read(tx: Connection, pages: Sequence[DuePrint], earlier: Mapping[int, Earlier]) -> Alike:
+    """The texts of those of a lot that are like others, and the pages that can be originals."""
+    lot = {each.id: each for each in pages}
+    outside = {id: [like for like in earlier[id].closest() if like.id not in lot][:MOST_LIKE] for id in lot}
+    alike = {id for id in lot if any(earlier[id])}
+    if not alike:
+        return Alike(pages, earlier, outside, {}, {})
+    likes = {like.id for id in alike for found in earlier[id] for like in found}
+    texts = rows.texts(tx, pages[0].crawl_id, alike | (likes & lot.keys()))
+    originals = rows.originals(tx, pages[0].crawl_id, {like.id for found in outside.values() for like in found})
+    of_lot = {
+        id: OlderPage(id, page.host_id, page.key, page.url, page.title, text[:START_CHARS])
+        for id, text in texts.items()
+        for page in [lot[id]]
+        if page.url is not None and not page.is_gone
+    }
+    return Alike(pages, earlier, outside, texts, originals | of_lot)
+
+
+def judge(tx: Connection, lot: Alike) -> JudgedLot:
     """A note for each page that is like another: the closest original that it repeats, else the closest for review.
 
     One after another, as if each were a lot of its own: what is found does not depend on who compares how many at once.
-
-    readings: of the pages' texts; no more than their lower case is kept
     """
     judged = JudgedLot({}, set())
     repeats: set[int] = set()  # pages of this lot that are no originals, as it turns out
     unwanted: set[int] = set()  # these, and crowded ones
-    own = {prints[each.where].id: each.main_text for each in waiting if each.where in prints and each.main_text}
-    once = {each.where: each for each in waiting if each.main_text is not None and not each.is_gone}
-    pages = sorted((prints[where].id, page) for where, page in once.items() if where in prints)
-    heads = _Heads(likes.originals)
-    for first in range(0, len(pages), TEXTS_OF):
-        some = [(mine, page, readings[page.where]) for mine, page in pages[first : first + TEXTS_OF]]
+    _, earlier, outside, own, originals = lot
+    heads = _Heads(originals)
+    asked = [each for each in lot.pages if each.id in own and not each.is_gone and any(earlier[each.id])]
+    for first in range(0, len(asked), TEXTS_OF):
+        some = [(page, Reading(own[page.id])) for page in asked[first : first + TEXTS_OF]]
         wanted: set[int] = set()
-        for mine, _, text in some:
-            of_others = [like for like in likes.before.get(mine, ()) if like[1] not in own]
-            wanted.update(other for _, other in heads.fitting(mine, text, _originals(of_others, likes)))
-        read = _Readings(rows.texts(tx, waiting[0].crawl_id, wanted) | own)
-        for mine, page, text in some:
-            found = [like for like in likes.within.get(mine, ()) if like[1] not in unwanted]
-            closest = _originals(sorted({*likes.before.get(mine, ()), *found})[:MOST_LIKE], likes, repeats)
-            if sum(bits == 0 for bits, _ in closest) == MOST_READ:
-                judged.crowded.add(mine)
-            fitting = [like for like in heads.fitting(mine, text, closest) if like[1] in read.texts]
-            note = _note(page, Reading(page.main_text or ""), fitting, likes.originals, read) if fitting else None
+        for page, text in some:
+            can_be = [like for like in outside[page.id] if like.id in originals]
+            wanted.update(like.id for like in heads.fitting(page.id, text, can_be))
+        read = _Readings({**rows.texts(tx, page.crawl_id, wanted), **own})
+        for page, text in some:
+            closest = earlier[page.id].closest(unwanted)[:MOST_LIKE]
+            closest = [like for like in closest if like.id in originals and like.id not in repeats][:MOST_READ]
+            if sum(like.bits == 0 for like in closest) == MOST_READ:
+                judged.crowded.add(page.id)
+            fitting = [like for like in heads.fitting(page.id, text, closest) if like.id in read.texts]
+            note = _note(page, Reading(own[page.id]), fitting, originals, read) if fitting else None
             if note is not None:
                 judged.notes[page.where] = note
                 if repeats_another(note):
-                    repeats.add(mine)
-            if mine in repeats or mine in judged.crowded:
-                unwanted.add(mine)
+                    repeats.add(page.id)
+            if page.id in repeats or page.id in judged.crowded:
+                unwanted.add(page.id)
     return judged
 
 
@@ -91,20 +134,15 @@ class _Heads:
         self._starts = {id: Reading(each.start) for id, each in originals.items()}
         self._fits: dict[tuple[int, int], bool] = {}
 
-    def fitting(self, mine: int, text: Reading, closest: Closest) -> list[tuple[int, int]]:
+    def fitting(self, mine: int, text: Reading, closest: Sequence[Close]) -> list[Close]:
         """Those that are not ruled out.   mine: the fingerprint of the text"""
-        return [like for like in closest if self._fit(mine, text, like[1])]
+        return [like for like in closest if self._fit(mine, text, like.id)]
 
     def _fit(self, mine: int, text: Reading, other: int) -> bool:
         found = self._fits.get((mine, other))
         if found is None:
             found = self._fits[mine, other] = not is_headed_otherwise(text, self._starts[other])
         return found
-
-
-def _originals(found: Closest, likes: Likes, repeats: Set[int] = frozenset()) -> Closest:
-    """Those of the closest that can be originals, as many as are read."""
-    return [like for like in found if like[1] in likes.originals and like[1] not in repeats][:MOST_READ]
 
 
 def repeats_another(note: Note | None) -> bool:
@@ -127,16 +165,16 @@ class _Readings(dict[int, Reading]):
 
 
 def _note(
-    page: Waiting,
+    page: DuePrint,
     text: Reading,
-    others: Closest,
+    others: Sequence[Close],
     originals: Mapping[int, OlderPage],
     texts: Mapping[int, Reading],
 ) -> Note | None:
-    """The note of a page: near before review, then the closest. others: (bits, fingerprint)"""
+    """The note of a page: near before review, then the closest."""
     best: Note | None = None
-    for bits, other in others:
-        kind, of = likeness(bits, text, texts[other]), originals[other]
+    for like in others:
+        kind, of = likeness(like.bits, text, texts[like.id]), originals[like.id]
         if kind is Likeness.NEAR and of.host_id == page.host_id and not _is_called_alike(page, of):
             kind = Likeness.REVIEW
         if kind is None or (best is not None and kind is Likeness.REVIEW):
@@ -150,13 +188,13 @@ def _note(
             "of_url": of.url,
             "of_host_id": of.host_id,
             "of_key": of.key,
-            "bits": bits,
+            "bits": like.bits,
         }
         if kind is Likeness.NEAR:
             return best
     return best
 
 
-def _is_called_alike(page: Waiting, of: OlderPage) -> bool:
+def _is_called_alike(page: DuePrint, of: OlderPage) -> bool:
     """Whether two pages of one host may be the same by what they are called."""
     return is_titled_alike(page.title, of.title) and is_named_alike(page.url or "", of.url)

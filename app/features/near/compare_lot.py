@@ -1,144 +1,151 @@
-"""Compares the fingerprints of a lot of pages with the others of their crawl.
+"""Compares a lot of pages with the others of their crawl: first their texts' fingerprints, then those that are alike.
 
-`app.features.near.compare` reads the texts of those that are alike. Imported when there is a page to
-compare, for numpy's sake.
+A fingerprint is committed before it is compared. So of two processes that compare two pages at once, one at least finds
+the other's. What another process holds is not waited for: whoever depends on it is left for a later lot.
+
+`app.features.near.compare` reads the texts. Imported when there is a page to compare, for numpy's sake.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
 from app.features.near import rows
-from app.features.near.alike import Prints
-from app.features.near.compare import JudgedLot, Likes, judge, repeats_another
-from app.features.near.fingerprint import DUPLICATE_BITS
-from app.features.near.likeness import START_CHARS, Likeness, Reading
-from app.features.near.memory import MOST_LIKE, MOST_READ, CrawlMemory, among, prints_of
-from app.features.near.rows import Fingerprint, Like, Note, OlderPage, Waiting
+from app.features.near.alike import Print, Prints
+from app.features.near.compare import MOST_OF_HOST, Close, Earlier, judge, read, repeats_another
+from app.features.near.fingerprint import DUPLICATE_BITS, REVIEW_BITS
+from app.features.near.likeness import Likeness, Reading
+from app.features.near.rows import DuePrint, Fingerprint, Like, Note, Waiting
 from app.features.near.simhash import simhash
 from app.store.url_rows import Where
 
 WITHIN_HOST = 50_000  # fingerprints of its own host that a page is compared with
+HOSTS_AT_ONCE = 16  # whose fingerprints are read at once: 20 MB
+MOST_OF_KEY = 8  # fingerprints alike that are looked at for each key, the oldest
+MOST_BESIDE = 64  # and of those that others may be comparing
 
 
-@dataclass(slots=True, kw_only=True)
-class _Compared:
-    """Pages that are compared together.
+class Compared(NamedTuple):
+    """Pages of a lot that were compared.
 
-    readings  of their texts;   prints: by page;   notes: what they are like
-    crowded   fingerprints with as many older originals of the same value as are ever read: nobody would look for them
+    pages   the others wait for what another process is comparing
+    notes   of pages that are like another
     """
 
-    waiting: Sequence[Waiting]
-    readings: Mapping[Where, Reading]
-    many_of_host: int
-    prints: Mapping[Where, Fingerprint] = field(default_factory=dict)
-    notes: Mapping[Where, Note] = field(default_factory=dict)
-    crowded: set[int] = field(default_factory=set)
+    pages: Sequence[DuePrint]
+    notes: Mapping[Where, Note]
 
 
-def compare(
-    tx: Connection, waiting: Sequence[Waiting], memory: CrawlMemory, *, many_of_host: int
-) -> tuple[int, Mapping[Where, Note]]:
-    """Compare pages. Returns how many have a fingerprint, and a note for each that is like another.
+def fingerprint(tx: Connection, waiting: Sequence[Waiting]) -> list[Waiting]:
+    """Replace the fingerprints that pages had. Returns the pages that nobody else holds; the others are left.
 
-    many_of_host: pages for which all fingerprints of their host are read once, and compared at once
+    One that says what it said keeps its fingerprint, and its likes are not asked again: two pages for review would each
+    make the other wait, for ever.
     """
-    texts = {each.where: Reading(each.main_text) for each in waiting if each.main_text is not None}
-    lot = _Compared(waiting=waiting, readings=texts, many_of_host=many_of_host)
-    memory.read(tx)
-    _replace(tx, lot, memory)
-    if lot.prints:
-        lot.notes, lot.crowded = _alike(tx, lot, memory)
-        wanted = {each.id: _is_looked_for(lot, each) for each in lot.prints.values()}
-        memory.look_for(wanted)
-        rows.put_keys(tx, [each for each in lot.prints.values() if memory.has_keys(each) and wanted[each.id]])
-    memory.write(tx)
-    return len(lot.prints), lot.notes
+    crawl_id = waiting[0].crawl_id
+    before = {each.where: _before(each) for each in waiting if each.fingerprint_id is not None}
+    ours = rows.claim(tx, crawl_id, sorted(each.id for each in before.values()))
+    free = {each.where: each for each in waiting if each.where not in before or before[each.where].id in ours}
+    values = {where: simhash(Reading(each.main_text).words_once()) for where, each in free.items() if each.main_text}
+    had = {where: mine for where, mine in before.items() if where in free}
+    stand = {where: mine for where, mine in had.items() if values.get(where) == mine.value}
+    rows.drop(tx, crawl_id, [mine for where, mine in had.items() if where not in stand])
+    rows.queue_likes(tx, [where for where in had if where not in stand])
+    wanted = {
+        where: (rows.place_of(each.fetched_at, each.key), value)
+        for where, each in free.items()
+        if (value := values.get(where)) is not None and where not in stand and each.fetched_at is not None
+    }
+    made = rows.put(tx, wanted)
+    repeated = {where for where in stand if free[where].noted == Likeness.NEAR}
+    rows.put_due(tx, [*made, *(stand[where] for where in repeated)], is_new=True)
+    rows.put_due(tx, [mine for where, mine in stand.items() if where not in repeated], is_new=False)
+    left = wanted.keys() - {each.where for each in made}
+    return [each for each in waiting if each.where in free and each.where not in left]
 
 
-def _replace(tx: Connection, lot: _Compared, memory: CrawlMemory) -> None:
-    """Replace the fingerprints that the pages had. A new text has a new id: it is younger than all that stand.
+def _before(page: Waiting) -> Fingerprint:
+    """The fingerprint that a page had."""
+    assert page.fingerprint_id is not None
+    assert page.place is not None
+    assert page.simhash is not None
+    return Fingerprint(page.fingerprint_id, page.where, page.place, page.simhash)
 
-    An original that says what it said stays as old as it was, and its likes are not asked again: two pages for review
-    would each make the other wait, for ever.
+
+def compare(tx: Connection, lot: Sequence[DuePrint]) -> Compared:
+    """Compare pages, the earliest first, and queue those that this may change: younger ones, and what repeated one."""
+    crawl_id = lot[0].crawl_id
+    likes = _likes(tx, lot)
+    pages = [each for each in lot if each.id not in likes.waiting]
+    judged = judge(tx, read(tx, pages, likes.earlier))
+    repeat = [each for each in pages if repeats_another(judged.notes.get(each.where))]
+    ids = {each.id for each in repeat}
+    originals = [each for each in pages if each.id not in ids and each.id not in judged.crowded]
+    younger = {each.print: likes.younger[each.id] for each in originals if each.is_new}
+    rows.queue_prints(tx, crawl_id, rows.missed(tx, crawl_id, younger))
+    rows.drop_due(tx, [each.print for each in pages])
+    rows.drop_keys(tx, [each.print for each in pages if not each.is_new])
+    rows.put_keys(tx, [each.print for each in originals])
+    rows.queue_likes(tx, [each.where for each in repeat if not each.is_new])
+    return Compared(pages, judged.notes)
+
+
+class _Likes(NamedTuple):
+    """Fingerprints that are like those of a lot, by the ids of these.
+
+    earlier  of pages before
+    younger  of pages behind that are not of the lot, with their places; a host's own come in order: it has one visitor
+    waiting  those of the lot that depend on others which are not compared yet
     """
-    values = {where: simhash(text.words_once()) for where, text in lot.readings.items()}
-    before = {
-        each.where: Fingerprint(each.fingerprint_id, each.where, each.simhash)
-        for each in lot.waiting
-        if each.fingerprint_id is not None and each.simhash is not None
-    }
-    same = {where for where, mine in before.items() if values.get(where) == mine.value}
-    stand = same - {each.where for each in lot.waiting if each.noted == Likeness.NEAR}
-    gone = [mine for where, mine in before.items() if where not in stand]
-    rows.drop_keys(tx, [each for each in before.values() if memory.has_keys(each)])
-    rows.drop(tx, memory.crawl_id, gone)
-    rows.queue_likes(tx, [where for where in before if where not in same])
-    made = rows.put(tx, {where: value for where, value in values.items() if value is not None and where not in stand})
-    lot.prints = {each.where: each for each in [*(before[where] for where in stand), *made]}
-    memory.replace([each.id for each in gone], made)
-    memory.look_for({each.id: False for each in lot.prints.values()})  # they are compared with each other apart
+
+    earlier: Mapping[int, Earlier]
+    younger: Mapping[int, dict[int, int]]
+    waiting: set[int]
 
 
-def _alike(tx: Connection, lot: _Compared, memory: CrawlMemory) -> JudgedLot:
-    """A note for each page that is like another: the closest original that it repeats, else the closest for review."""
-    prints = list(lot.prints.values())
-    before: dict[int, set[tuple[int, int]]] = defaultdict(set)
-    within: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for like in [*memory.alike(prints), *_older(tx, lot, memory)]:
-        before[like.id].add((like.bits, like.fingerprint_id))
-    for like in among(prints_of(prints), prints, most=len(prints)):
-        if like.bits <= DUPLICATE_BITS:
-            within[like.id].append((like.bits, like.fingerprint_id))
-    nearest = {id: sorted(found)[:MOST_LIKE] for id, found in before.items()}
-    own = _own(lot)
-    originals = _originals(
-        tx, memory.crawl_id, [[other for _, other in found if other not in own] for found in nearest.values()]
-    )
-    return judge(tx, lot.waiting, lot.prints, Likes(nearest, within, originals | own), lot.readings)
+def _likes(tx: Connection, lot: Sequence[DuePrint]) -> _Likes:
+    crawl_id, own, prints = lot[0].crawl_id, {each.id: each for each in lot}, _prints(lot)
+    within = prints.alike(prints, bits=DUPLICATE_BITS, most=len(lot))
+    others = rows.due_beside(tx, crawl_id, list(own), place=lot[-1].place)
+    beside = Prints.of_bytes(others).alike(prints, bits=DUPLICATE_BITS, most=MOST_BESIDE)
+    waiting = {like.id for like in beside if like.place <= own[like.id].place}
+    left = [each for each in lot if each.id not in waiting]
+    keyed = rows.by_key(tx, [each.print for each in left], most=MOST_OF_KEY)  # after: what was beside may have keys now
+    of_host = _of_hosts(tx, left)
+    before = {like.other for like in (*keyed, *of_host) if like.place <= own[like.id].place} - own.keys()
+    held = rows.hold(tx, crawl_id, before)
+    places = {id: (each.place, each.key) for all_of in (own, held) for id, each in all_of.items()}
+    earlier, younger = {id: Earlier(set(), set()) for id in own}, {id: dict[int, int]() for id in own}
+    for likes, is_of_host in ((within, False), (beside, False), (keyed, False), (of_host, True)):
+        for mine, other, bits, place in likes:
+            if places.get(other, (place, b"")) < places[mine]:
+                if other in places:
+                    found = earlier[mine].of_host if is_of_host else earlier[mine].of_crawl
+                    found.add(Close(bits, *places[other], other))
+                else:
+                    waiting.add(mine)
+            elif other not in own and not is_of_host:
+                younger[mine][other] = place
+    for each in lot:  # the earliest first
+        if any(like.id in waiting for found in earlier[each.id] for like in found):
+            waiting.add(each.id)
+    return _Likes(earlier, younger, waiting)
 
 
-def _own(lot: _Compared) -> dict[int, OlderPage]:
-    """Pages of the lot that can be originals of others of it, by fingerprint. Their notes are void."""
-    return {
-        id: OlderPage(id, page.host_id, page.key, page.url, page.title, page.main_text[:START_CHARS])
-        for page in lot.waiting
-        if page.main_text is not None and page.url is not None and not page.is_gone and page.where in lot.prints
-        for id in [lot.prints[page.where].id]
-    }
-
-
-def _originals(tx: Connection, crawl_id: int, nearest: Sequence[Sequence[int]]) -> dict[int, OlderPage]:
-    """Those of the nearest fingerprints that can be originals. The further ones are asked for where some are none."""
-    originals = rows.originals(tx, crawl_id, {other for found in nearest for other in found[:MOST_READ]})
-    further = {
-        other for found in nearest if not originals.keys() >= set(found[:MOST_READ]) for other in found[MOST_READ:]
-    }
-    return originals | rows.originals(tx, crawl_id, further) if further else originals
-
-
-def _is_looked_for(lot: _Compared, mine: Fingerprint) -> bool:
-    """Whether a fingerprint needs keys. Without them it costs nothing: a thousand mirrors are found by four of them."""
-    return mine.id not in lot.crowded and not repeats_another(lot.notes.get(mine.where))
-
-
-def _older(tx: Connection, lot: _Compared, memory: CrawlMemory) -> list[Like]:
-    """Those that are not held, and alike. Those of the lot have no keys meanwhile: they are compared apart."""
-    if not memory.has_older:
-        return []
-    prints = list(lot.prints.values())
-    return [*rows.by_key(tx, prints, most=MOST_LIKE), *_on_host(tx, prints, lot.many_of_host)]
-
-
-def _on_host(tx: Connection, prints: Sequence[Fingerprint], many_of_host: int) -> list[Like]:
-    """Older ones of the same host that are alike: of a host with a few pages in the lot, as Postgres finds them."""
-    pages = Counter(each.where[:2] for each in prints)
-    many = {host for host, n in pages.items() if n >= many_of_host}
-    few = [each for each in prints if each.where[:2] not in many]
-    found = rows.on_host(tx, few, within=WITHIN_HOST, most=MOST_READ) if few else []
-    for host, of_host in (rows.of_hosts(tx, many, within=WITHIN_HOST) if many else {}).items():
-        found += among(Prints.of_bytes(of_host), [each for each in prints if each.where[:2] == host])
+def _of_hosts(tx: Connection, lot: Sequence[DuePrint]) -> list[Like]:
+    """Those of their own hosts, which may be for review."""
+    of_host = defaultdict[tuple[int, int], list[DuePrint]](list)
+    for each in lot:
+        of_host[each.where[:2]].append(each)
+    hosts, found = list(of_host), list[Like]()
+    for first in range(0, len(hosts), HOSTS_AT_ONCE):
+        some = rows.of_hosts(tx, hosts[first : first + HOSTS_AT_ONCE], within=WITHIN_HOST)
+        for host, prints in some.items():
+            found += Prints.of_bytes(prints).alike(_prints(of_host[host]), bits=REVIEW_BITS, most=MOST_OF_HOST)
     return found
+
+
+def _prints(lot: Sequence[DuePrint]) -> Prints:
+    return Prints.of(Print(each.id, each.place, each.print.value) for each in lot)

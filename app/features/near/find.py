@@ -1,13 +1,14 @@
 """Find near duplicates: compares pages whose text is new with the others of their crawl, beside the crawl.
 
-One process for each crawl, for some seconds at most. A near duplicate is noted, and the links that it was the first to
-name wait in the last lane. A duplicate whose original is gone is one no longer: it looks for another, and its links get
-their lanes back.
+As many processes as there are, in lots that they claim, for some seconds at most each. Of two pages that are alike the
+original is the earlier by (fetched_at, key), whoever compares them. A near duplicate is noted, and the links that it
+was the first to name wait in the last lane. A duplicate whose original is gone is one no longer: it looks for another,
+and its links get their lanes back.
 """
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -19,8 +20,7 @@ from app.errors import InputError
 from app.features.near import rows
 from app.features.near.compare import repeats_another
 from app.features.near.likeness import Likeness
-from app.features.near.memory import NearMemory
-from app.features.near.rows import Note, QueuedLink, Waiting
+from app.features.near.rows import DuePrint, Note, QueuedLink
 from app.policy.focus.profile import Profile
 from app.policy.focus.shipped import GENERAL, profile_of
 from app.policy.lane import LAST_LANE
@@ -37,15 +37,13 @@ BLOCKS = 64  # of the table of duplicates that are looked at for orphans: 3,000 
 class Lots:
     """How many pages are compared at once, and for how long.
 
-    pages         of a lot: planning its queries takes 1.5 ms, and mirrors share originals
-    octets        of their texts; one page at least
-    many_of_host  pages: all fingerprints of their host are read once, and compared at once
-    most_s        as long as more than `backlog` pages wait: a fleet finds more of them than one run takes
+    pages   of a lot: planning its queries takes 1.5 ms, and mirrors share originals
+    octets  of their texts; one page at least
+    most_s  as long as more than `backlog` pages wait: a fleet finds more of them than one run takes
     """
 
     pages: int = 200
     octets: int = 8_000_000
-    many_of_host: int = 5
     most_s: float = 4.0
     backlog: int = 10_000
 
@@ -55,51 +53,55 @@ USUAL = Lots()
 
 @dataclass(slots=True, kw_only=True)
 class NearFound:
-    """Pages that were compared, near duplicates, pages for review, and duplicates whose original is gone."""
+    """Pages that were compared, near duplicates, pages for review, and duplicates whose original is gone.
+
+    is_held  all that waits depends on what others compare
+    """
 
     pages: int = 0
     near: int = 0
     review: int = 0
     reopened: int = 0
+    is_held: bool = field(default=False, compare=False)
 
 
 class _ComparedLot(NamedTuple):
-    """Pages of a crawl that were compared, near duplicates, pages for review."""
+    """Pages of a crawl that were compared, near duplicates, pages for review.
 
-    crawl_id: int
+    waiting  pages that depend on what another process compares
+    is_last  most do, and no page is left to get a fingerprint meanwhile
+    """
+
     pages: int = 0
     near: int = 0
     review: int = 0
+    waiting: int = 0
+    is_last: bool = False
 
 
 def find_near(
-    engine: Engine,
-    *,
-    within_s: float = USUAL.most_s,
-    memory: NearMemory | None = None,
-    crawl_id: int | None = None,
-    lots: Lots = USUAL,
+    engine: Engine, *, within_s: float = USUAL.most_s, crawl_id: int | None = None, lots: Lots = USUAL
 ) -> NearFound:
-    """Compare pages for so long, of crawls that no other process compares; reopen duplicates whose originals are gone.
+    """Compare pages for so long, beside others that do; reopen duplicates whose originals are gone.
 
     While more pages wait than `lots.backlog`, it goes on for `lots.most_s`.
 
-    memory: of the calls before;   crawl_id: the first crawl, else the one whose page has waited longest
+    crawl_id: the first crawl, else the one whose page has waited longest
     """
-    memory = memory or NearMemory()
     began_s = time.monotonic()
     found = NearFound(reopened=reopen(engine))
-    while True:
-        lot = db.repeat(partial(_compare_lot, engine, memory, crawl_id, lots))
-        if lot is None:
-            break
-        crawl_id = lot.crawl_id  # until none of it waits: its fingerprints are held here
+    while (lot := _next_lot(engine, crawl_id, lots)) is not None:
         found.pages += lot.pages
         found.near += lot.near
         found.review += lot.review
         spent_s = time.monotonic() - began_s
-        if spent_s > lots.most_s or (spent_s > within_s and not _is_behind(engine, lots.backlog)):
+        if (
+            lot.is_last
+            or spent_s > lots.most_s
+            or (spent_s > within_s and found.pages and not _is_behind(engine, lots.backlog))
+        ):
             break
+    found.is_held = lot is None or lot.is_last
     if found != NearFound():
         _log.info("near.found", pages=found.pages, near=found.near, review=found.review, reopened=found.reopened)
     return found
@@ -108,12 +110,11 @@ def find_near(
 def catch_up(
     engine: Engine, crawl_id: int, *, within_s: float, pause: Callable[[], object], lots: Lots = USUAL
 ) -> None:
-    """Compare pages until none of this crawl waits, or for so long.   pause: called while another process compares"""
-    ends_s, memory = time.monotonic() + within_s, NearMemory()
+    """Compare pages until none of this crawl waits, or for so long.   pause: called while others hold all that wait"""
+    ends_s = time.monotonic() + within_s
     while _waits(engine, crawl_id) and (left_s := ends_s - time.monotonic()) > 0:
-        if db.repeat(partial(_is_free, engine, crawl_id)):
-            find_near(engine, within_s=min(left_s, lots.most_s), memory=memory, crawl_id=crawl_id, lots=lots)
-        else:
+        found = find_near(engine, within_s=min(left_s, lots.most_s), crawl_id=crawl_id, lots=lots)
+        if found.is_held and _waits(engine, crawl_id):
             pause()
 
 
@@ -123,13 +124,12 @@ def _waits(engine: Engine, crawl_id: int) -> bool:
 
 
 def help_find(engine: Engine) -> NearFound:
-    """Compare pages beside beat, while it is behind, of crawls that no other process compares."""
-    return find_near(engine) if db.repeat(partial(_is_behind, engine, USUAL.backlog)) else NearFound()
-
-
-def _is_free(engine: Engine, crawl_id: int) -> bool:
-    with db.transaction(engine) as tx:
-        return server.be_alone(tx, _of(crawl_id))
+    """Compare pages beside beat, while it is behind. Asked every other second, so five do at once."""
+    return (
+        find_near(engine, lots=Lots(most_s=10.0))
+        if db.repeat(partial(_is_behind, engine, USUAL.backlog))
+        else NearFound()
+    )
 
 
 def _is_behind(engine: Engine, backlog: int) -> bool:
@@ -163,53 +163,76 @@ def _wake(engine: Engine, host_ids: list[int]) -> None:
         hosts.wake(tx, host_ids)
 
 
-def _of(crawl_id: int) -> str:
-    """The lock of a crawl: whoever compares a page knows all that stood before it in the crawl."""
-    return f"near {crawl_id}"
+def _next_lot(engine: Engine, first: int | None, lots: Lots) -> _ComparedLot | None:
+    """Compare the next pages of a crawl. None: there are none, or all that wait depend on others.
 
-
-def _claim(tx: Connection, first: int | None) -> int | None:
-    """A crawl with pages in the queue that no other process compares, until the end of the transaction."""
-    waiting = sorted(rows.crawls(tx), key=lambda crawl_id: crawl_id != first)
-    return next((crawl_id for crawl_id in waiting if server.be_alone(tx, _of(crawl_id))), None)
-
-
-def _compare_lot(engine: Engine, memory: NearMemory, first: int | None, lots: Lots) -> _ComparedLot | None:
-    """Compare the next pages of a crawl. None: there are none, or other processes compare all crawls that have any.
-
-    Hosts are locked last, for the notes alone: nobody else locks what was written before.
+    Where most of a lot do, fingerprints of more pages are made meanwhile.
     """
     with db.transaction(engine) as tx:
-        crawl_id = _claim(tx, first)
-        if crawl_id is None:
-            return None
+        waiting = sorted(rows.crawls(tx), key=lambda crawl_id: crawl_id != first)
+    for crawl_id in waiting:
+        lot = db.repeat(partial(_compare, engine, crawl_id, lots))
+        if lot.pages > lot.waiting:
+            return lot
+        if db.repeat(partial(_fingerprint, engine, crawl_id, lots)):
+            return lot if lot.waiting else db.repeat(partial(_compare, engine, crawl_id, lots))
+        if lot.pages:
+            return lot._replace(is_last=True)
+    return None
+
+
+def _fingerprint(engine: Engine, crawl_id: int, lots: Lots) -> int:
+    """Give a crawl's next pages of the queue their fingerprints. Returns how many were taken from the queue."""
+    with db.transaction(engine) as tx:
         waiting = rows.lot(tx, crawl_id, lots.pages, most_bytes=lots.octets)
-        if not waiting:  # another process has just done them
-            return _ComparedLot(crawl_id)
-        from app.features.near.compare_lot import compare  # numpy comes with it: where no page waits, nobody needs it
+        if not waiting:
+            return 0
+        from app.features.near.compare_lot import fingerprint  # numpy comes with it: where none waits, nobody needs it
 
-        held = memory.of(crawl_id)
-        pages, notes = compare(tx, waiting, held, many_of_host=lots.many_of_host)
-        _write(tx, waiting, notes)
-        rows.done(tx, crawl_id, [each.id for each in waiting])
-    held.keep()
+        done = fingerprint(tx, waiting)
+        rows.done(tx, crawl_id, [each.id for each in done])
+        _part_from(tx, [(each.where, each.url) for each in done if each.noted and each.main_text is None])
+        return len(done)
+
+
+def _compare(engine: Engine, crawl_id: int, lots: Lots) -> _ComparedLot:
+    """Compare a crawl's next fingerprints.
+
+    Hosts are locked last, for the notes alone: nobody waits for what was locked or written before.
+    """
+    with db.transaction(engine) as tx:
+        due = rows.due(tx, crawl_id, lots.pages, most_bytes=lots.octets)
+        if not due:
+            return _ComparedLot()
+        from app.features.near.compare_lot import compare
+
+        pages, notes = compare(tx, due)
+        _write(tx, pages, notes)
     kinds = [note["kind"] for note in notes.values()]
-    return _ComparedLot(crawl_id, pages, kinds.count(Likeness.NEAR), kinds.count(Likeness.REVIEW))
+    noted = kinds.count(Likeness.NEAR), kinds.count(Likeness.REVIEW)
+    return _ComparedLot(len(pages), *noted, waiting=len(due) - len(pages))
 
 
-def _write(tx: Connection, waiting: Sequence[Waiting], notes: Mapping[Where, Note]) -> None:
+def _write(tx: Connection, pages: Sequence[DuePrint], notes: Mapping[Where, Note]) -> None:
     """Write the notes under the hosts' locks, and move the links of near duplicates to the last lane."""
-    parted = [each for each in waiting if each.noted and each.where not in notes]
+    parted = [(each.where, each.url) for each in pages if each.noted and each.where not in notes]
     if not notes and not parted:
         return
-    hosts.lock(tx, sorted({where[0] for where in notes} | {each.host_id for each in parted}))
+    hosts.lock(tx, sorted({where[0] for where in (*notes, *(where for where, _ in parted))}))
     rows.note(tx, list(notes.values()))
-    rows.forget(tx, sorted({each.where for each in parted}))
-    _return_lanes(tx, [(each.host_id, each.crawl_id, each.url) for each in parted if each.url is not None])
+    _part_from(tx, parted)
     repeating = [(note["host_id"], note["crawl_id"], note["url"]) for note in notes.values() if repeats_another(note)]
     if repeating:
         last = (link._replace(lane=LAST_LANE) for link in rows.queued_links(tx, repeating) if link.lane < LAST_LANE)
         rows.set_lane(tx, list(last))
+
+
+def _part_from(tx: Connection, parted: Sequence[tuple[Where, str | None]]) -> None:
+    """Drop the notes of pages that are like no other any more, and return their links to their lanes."""
+    if parted:
+        hosts.lock(tx, sorted({where[0] for where, _ in parted}))
+        rows.forget(tx, sorted({where for where, _ in parted}))
+        _return_lanes(tx, [(*where[:2], url) for where, url in parted if url is not None])
 
 
 def _return_lanes(tx: Connection, pages: Sequence[tuple[int, int, str]]) -> None:

@@ -4,7 +4,6 @@ No more than every process needs; `app.features.near.simhash` makes fingerprints
 """
 
 import re
-from itertools import combinations
 from typing import Final
 
 BITS: Final = 64
@@ -17,11 +16,12 @@ MOST_CHARS: Final = 200_000
 _LETTER: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f]")
 _FIRST_BYTES: Final = bytes([0xE0, *range(0xE3, 0xEA)])  # of these letters in UTF-8, and of few others
 
-# The keys of a fingerprint: it is cut into 7 blocks, and any two of them are a key. Of 64 bits, 5 that differ leave two
-# blocks alone at least.
-_WIDTHS: Final = (10, 9, 9, 9, 9, 9, 9)
+# The keys of a fingerprint are its three blocks. Of 64 bits, 5 that differ leave a block in which one differs at most.
+_WIDTHS: Final = (22, 21, 21)
 _BLOCKS: Final = tuple((sum(_WIDTHS[:n]), (1 << width) - 1) for n, width in enumerate(_WIDTHS))
-_PAIRS: Final = tuple(combinations(range(len(_WIDTHS)), 2))
+_BLOCK_BITS: Final = max(_WIDTHS)
+# What is looked up: each key as it is, and with each of its bits turned.   (number of the key, bits that are turned)
+PROBES: Final = tuple((n, bit) for n, width in enumerate(_WIDTHS) for bit in (0, *(1 << at for at in range(width))))
 
 
 def words_of(text: str) -> list[str]:
@@ -43,6 +43,5 @@ def _may_have_letters(lower: str) -> bool:
 
 
 def keys(fingerprint: int) -> list[int]:
-    """21 keys. Two fingerprints that differ in 5 bits at most have one in common."""
-    blocks = [(fingerprint >> shift) & mask for shift, mask in _BLOCKS]
-    return [(n << 20) | (blocks[one] << 10) | blocks[other] for n, (one, other) in enumerate(_PAIRS)]
+    """3 keys. Of two fingerprints that differ in 5 bits at most one's PROBES find the other."""
+    return [(n << _BLOCK_BITS) | (fingerprint >> shift) & mask for n, (shift, mask) in enumerate(_BLOCKS)]

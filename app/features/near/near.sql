@@ -2,40 +2,54 @@
 SELECT set_config('plan_cache_mode', 'force_custom_plan', true) AS plans,
        set_config('enable_seqscan', 'off', true) AS by_index
 
--- crawls: crawls with pages in the queue, the one whose page has waited longest first: two looks at an index each
-WITH RECURSIVE waiting AS (
+-- crawls: crawls with pages to compare, the one whose page has waited longest first: two looks at an index each
+WITH RECURSIVE queued AS (
     (SELECT crawl_id, id FROM near_queue ORDER BY crawl_id, id LIMIT 1)
     UNION ALL
     SELECT next.crawl_id, next.id
-    FROM waiting AS w
+    FROM queued AS w
     CROSS JOIN LATERAL (
         SELECT crawl_id, id FROM near_queue WHERE crawl_id > w.crawl_id ORDER BY crawl_id, id LIMIT 1
     ) AS next
+), due AS (
+    (SELECT crawl_id FROM fingerprints_due ORDER BY crawl_id LIMIT 1)
+    UNION ALL
+    SELECT next.crawl_id
+    FROM due AS w
+    CROSS JOIN LATERAL (
+        SELECT crawl_id FROM fingerprints_due WHERE crawl_id > w.crawl_id ORDER BY crawl_id LIMIT 1
+    ) AS next
 )
-SELECT crawl_id FROM waiting ORDER BY id
+SELECT crawl_id
+FROM (SELECT crawl_id, 0 AS id FROM due UNION ALL SELECT crawl_id, id FROM queued) AS waiting
+GROUP BY crawl_id
+ORDER BY min(id)
 
--- lot: a crawl's oldest pages of the queue, with what is known of them; their texts have no more than :most_bytes
+-- lot: a crawl's oldest pages of the queue that nobody else holds; their texts have no more than :most_bytes
 -- main_text is NULL where the page is not there any more, may not be kept, is an exact copy, or its crawl compares no
 -- pages.
 -- LATERAL makes each page a probe of every index: in a new database, without statistics, tables would be read whole.
 -- The order makes it fingerprints' key, and not the index of the host, through which all of the host's are read.
-SELECT id, host_id, crawl_id, key, url, title, fingerprint_id, simhash, main_text, noted, is_gone
+SELECT id, host_id, crawl_id, key, url, fetched_at, fingerprint_id, place, simhash, main_text, noted
 FROM (
-    SELECT q.id, q.host_id, q.crawl_id, q.key, p.url, p.title, f.id AS fingerprint_id, f.simhash,
+    SELECT q.id, q.host_id, q.crawl_id, q.key, q.place AS queued_at, p.url, p.fetched_at, f.id AS fingerprint_id,
+           f.place, f.simhash,
            CASE WHEN c.near_duplicates AND NOT coalesce(d.kind IN ('body', 'text'), false)
                 THEN p.main_text END AS main_text,
            CASE WHEN d.kind IN ('near', 'review') THEN d.kind END AS noted,
-           coalesce(u.state = 'gone', false) AS is_gone,
            coalesce(sum(octet_length(p.main_text)) OVER earlier, 0) AS bytes_before
-    FROM (SELECT * FROM near_queue WHERE crawl_id = :crawl_id ORDER BY crawl_id, id LIMIT :n) AS q
+    FROM (
+        SELECT * FROM near_queue WHERE crawl_id = :crawl_id ORDER BY crawl_id, place, id LIMIT :n
+        FOR UPDATE SKIP LOCKED
+    ) AS q
     LEFT JOIN crawls AS c ON c.id = q.crawl_id
     LEFT JOIN LATERAL (
-        SELECT url, title, main_text FROM pages
+        SELECT url, fetched_at, main_text FROM pages
         WHERE host_id = q.host_id AND crawl_id = q.crawl_id AND key = q.key
         OFFSET 0
     ) AS p ON true
     LEFT JOIN LATERAL (
-        SELECT id, simhash FROM fingerprints
+        SELECT id, place, simhash FROM fingerprints
         WHERE host_id = q.host_id AND crawl_id = q.crawl_id AND key BETWEEN q.key AND q.key
         ORDER BY key
         OFFSET 0
@@ -45,25 +59,109 @@ FROM (
         WHERE host_id = q.host_id AND crawl_id = q.crawl_id AND key = q.key
         OFFSET 0
     ) AS d ON true
-    LEFT JOIN LATERAL (
-        SELECT state FROM urls
-        WHERE host_id = q.host_id AND crawl_id = q.crawl_id AND key = q.key
-        OFFSET 0
-    ) AS u ON true
-    WINDOW earlier AS (ORDER BY q.id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+    WINDOW earlier AS (ORDER BY q.place, q.id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 ) AS of_queue
 WHERE bytes_before < :most_bytes
-ORDER BY id
+ORDER BY queued_at, id
 
--- queue: have pages compared, in crawls that ask for it
-INSERT INTO near_queue (host_id, crawl_id, key)
-SELECT r.host_id, r.crawl_id, decode(r.key, 'hex')
+-- due: a crawl's oldest fingerprints to be compared that nobody else holds, with their pages; as many as `lot`
+-- None that is younger than a page of the queue: whoever is compared knows all that stand before it.
+SELECT id, host_id, crawl_id, key, place, simhash, is_new, url, title, noted, is_gone
+FROM (
+    SELECT f.id, f.host_id, f.crawl_id, f.key, f.place, f.simhash, due.is_new, p.url, p.title,
+           CASE WHEN d.kind IN ('near', 'review') THEN d.kind END AS noted,
+           coalesce(u.state = 'gone', false) AS is_gone,
+           coalesce(sum(octet_length(p.main_text)) OVER earlier, 0) AS bytes_before
+    FROM (
+        SELECT * FROM fingerprints_due
+        WHERE crawl_id = :crawl_id AND place < coalesce((
+            SELECT place FROM near_queue WHERE crawl_id = :crawl_id ORDER BY crawl_id, place LIMIT 1
+        ), 9223372036854775807)
+        ORDER BY crawl_id, place, id
+        LIMIT :n
+        FOR UPDATE SKIP LOCKED
+    ) AS due
+    CROSS JOIN LATERAL (
+        SELECT * FROM fingerprints WHERE crawl_id = due.crawl_id AND id = due.id
+        FOR UPDATE SKIP LOCKED
+    ) AS f
+    LEFT JOIN LATERAL (
+        SELECT url, title, main_text FROM pages
+        WHERE host_id = f.host_id AND crawl_id = f.crawl_id AND key = f.key
+        OFFSET 0
+    ) AS p ON true
+    LEFT JOIN LATERAL (
+        SELECT kind FROM duplicates
+        WHERE host_id = f.host_id AND crawl_id = f.crawl_id AND key = f.key
+        OFFSET 0
+    ) AS d ON true
+    LEFT JOIN LATERAL (
+        SELECT state FROM urls
+        WHERE host_id = f.host_id AND crawl_id = f.crawl_id AND key = f.key
+        OFFSET 0
+    ) AS u ON true
+    WINDOW earlier AS (ORDER BY f.place, f.id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+) AS of_due
+WHERE bytes_before < :most_bytes
+ORDER BY place, key
+
+-- due_beside: others of a crawl to be compared, three numbers of 8 bytes each: all up to a place, and some behind
+SELECT coalesce(string_agg(int8send(id) || int8send(place) || int8send(simhash), ''), '') AS prints
+FROM (
+    (SELECT id, place, simhash FROM fingerprints_due WHERE crawl_id = :crawl_id AND place <= :place)
+    UNION ALL
+    (SELECT id, place, simhash FROM fingerprints_due WHERE crawl_id = :crawl_id AND place > :place
+     ORDER BY crawl_id, place LIMIT :behind)
+) AS beside
+WHERE NOT id = ANY(CAST(:ids AS bigint[]))
+
+-- claim: hold fingerprints that nobody else holds, to replace them
+SELECT id FROM fingerprints WHERE crawl_id = :crawl_id AND id = ANY(CAST(:ids AS bigint[])) FOR UPDATE SKIP LOCKED
+
+-- hold: have fingerprints stay as they are, but those that are to be compared, or that another process has at hand
+SELECT f.id, f.place, f.key
+FROM fingerprints AS f
+LEFT JOIN LATERAL (
+    SELECT 1 AS is_one FROM fingerprints_due
+    WHERE crawl_id = f.crawl_id AND place = f.place AND id = f.id
+    OFFSET 0
+) AS due ON true
+WHERE f.crawl_id = :crawl_id AND f.id = ANY(CAST(:ids AS bigint[])) AND due.is_one IS NULL
+FOR SHARE OF f SKIP LOCKED
+
+-- begin: have the transaction an id before it claims: of two transactions the ids then say which claimed first
+SELECT pg_current_xact_id()
+
+-- missed: those of younger fingerprints that were compared without some older one, or are being
+-- Whoever claims one sees all older ones that were due, or queued, before: `due` takes none behind a page of the queue.
+SELECT DISTINCT r.id
+FROM json_to_recordset(CAST(:rows AS json)) AS r (id bigint, place bigint, older_id bigint, older_place bigint)
+LEFT JOIN LATERAL (
+    SELECT xmax FROM fingerprints_due WHERE crawl_id = :crawl_id AND place = r.place AND id = r.id
+    OFFSET 0
+) AS younger ON true
+LEFT JOIN LATERAL (
+    SELECT xmin FROM fingerprints_due WHERE crawl_id = :crawl_id AND place = r.older_place AND id = r.older_id
+    OFFSET 0
+) AS older ON true
+WHERE younger.xmax IS NULL OR (younger.xmax <> '0' AND age(younger.xmax) > age(older.xmin))
+
+-- queue: have pages compared, in crawls that ask for it, in the order of (fetched_at, key): see `rows.place_of`
+INSERT INTO near_queue (host_id, crawl_id, key, place)
+SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'),
+       (CAST(extract(epoch FROM coalesce(p.fetched_at, clock_timestamp())) * 1000000 AS bigint) << 11)
+       | (get_byte(decode(r.key || '0000', 'hex'), 0) << 3) | (get_byte(decode(r.key || '0000', 'hex'), 1) >> 5)
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
 JOIN crawls AS c ON c.id = r.crawl_id AND c.near_duplicates
+LEFT JOIN LATERAL (
+    SELECT fetched_at FROM pages
+    WHERE host_id = r.host_id AND crawl_id = r.crawl_id AND key = decode(r.key, 'hex')
+    OFFSET 0
+) AS p ON true
 
 -- queue_gone: have pages that were deleted lose the fingerprints that they have
-INSERT INTO near_queue (host_id, crawl_id, key)
-SELECT f.host_id, f.crawl_id, f.key
+INSERT INTO near_queue (host_id, crawl_id, key, place)
+SELECT f.host_id, f.crawl_id, f.key, CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint) << 11
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
 CROSS JOIN LATERAL (
     SELECT host_id, crawl_id, key FROM fingerprints
@@ -91,98 +189,68 @@ CROSS JOIN LATERAL (
 -- done: take pages out of the queue
 DELETE FROM near_queue WHERE crawl_id = :crawl_id AND id = ANY(CAST(:ids AS bigint[]))
 
--- put: store fingerprints, the oldest page first
-INSERT INTO fingerprints (host_id, crawl_id, key, simhash)
-SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.simhash
-FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, simhash bigint, n integer)
-ORDER BY r.n
+-- put: store fingerprints of pages that have none
+INSERT INTO fingerprints (host_id, crawl_id, key, place, simhash)
+SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.place, r.simhash
+FROM json_to_recordset(CAST(:rows AS json)) AS r (
+    host_id bigint, crawl_id bigint, key text, place bigint, simhash bigint)
+ORDER BY r.host_id, r.crawl_id, decode(r.key, 'hex')
+ON CONFLICT DO NOTHING
 RETURNING host_id, crawl_id, key, id
+
+-- put_due: have fingerprints compared
+INSERT INTO fingerprints_due (crawl_id, place, id, simhash, is_new)
+SELECT crawl_id, place, id, simhash, is_new
+FROM json_to_recordset(CAST(:rows AS json))
+    AS r (crawl_id bigint, place bigint, id bigint, simhash bigint, is_new boolean)
+ON CONFLICT (crawl_id, place, id) DO UPDATE SET is_new = fingerprints_due.is_new OR excluded.is_new
+
+-- drop_due: fingerprints were compared, or are there no more
+DELETE FROM fingerprints_due AS d
+USING json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, place bigint, id bigint)
+WHERE d.crawl_id = r.crawl_id AND d.place = r.place AND d.id = r.id
 
 -- drop: delete fingerprints
 DELETE FROM fingerprints WHERE crawl_id = :crawl_id AND id = ANY(CAST(:ids AS bigint[]))
 
--- keyed: up to which fingerprint of a crawl keys are written
-SELECT crawl_id, up_to, compared_by FROM fingerprints_keyed WHERE crawl_id = :crawl_id
-
--- compared: store up to which fingerprint keys are written, and that this transaction compared pages
-INSERT INTO fingerprints_keyed AS k (crawl_id, up_to, compared_by)
-VALUES (:crawl_id, :up_to, CAST(CAST(pg_current_xact_id() AS text) AS bigint))
-ON CONFLICT (crawl_id) DO UPDATE SET up_to = excluded.up_to, compared_by = excluded.compared_by
-RETURNING compared_by
-
--- held: a crawl's fingerprints behind an id, the oldest first, five numbers of 8 bytes each
--- Nobody looks for a page that repeats another.
-SELECT coalesce(string_agg(int8send(f.id) || int8send(f.simhash) || int8send(f.host_id) || int8send(f.crawl_id)
-                           || int8send(coalesce(repeats.looked_for, 1)), '' ORDER BY f.id), '') AS prints
-FROM fingerprints AS f
-LEFT JOIN LATERAL (
-    SELECT 0 AS looked_for FROM duplicates AS d
-    WHERE d.host_id = f.host_id AND d.crawl_id = f.crawl_id AND d.key = f.key AND d.kind <> 'review'
-    OFFSET 0
-) AS repeats ON true
-WHERE f.crawl_id = :crawl_id AND f.id > :beyond
-
--- put_keys: store the keys of fingerprints that are there
+-- put_keys: store the keys of fingerprints
 -- In their order: neighbours in the index are written one after another, in seven eighths of the time.
-INSERT INTO fingerprint_keys (key, fingerprint_id, simhash)
-SELECT k.key, r.id, r.simhash
-FROM json_to_recordset(CAST(:rows AS json)) AS r (
-    id bigint, crawl_id bigint, simhash bigint, keys bigint[])
-CROSS JOIN LATERAL (SELECT FROM fingerprints WHERE crawl_id = r.crawl_id AND id = r.id OFFSET 0) AS is_there
+INSERT INTO fingerprint_keys (key, place, fingerprint_id, simhash)
+SELECT k.key, r.place, r.id, r.simhash
+FROM json_to_recordset(CAST(:rows AS json)) AS r (id bigint, place bigint, simhash bigint, keys bigint[])
 CROSS JOIN unnest(r.keys) AS k (key)
-ORDER BY k.key, r.id
+ORDER BY k.key, r.place
 
 -- drop_keys: delete the keys of fingerprints that change or go
 DELETE FROM fingerprint_keys AS k
 USING json_to_recordset(CAST(:rows AS json)) AS r (id bigint, keys bigint[])
 WHERE k.key = ANY(r.keys) AND k.fingerprint_id = r.id
 
--- by_key: older fingerprints that differ from each in a few bits at most; of each key the first :most that were written
--- Mirrors have most keys in common, and are found again and again: with the bits above the id in one number, they are
--- counted once, and sorted in less time than two columns.
-SELECT r.id, found.place & ((CAST(1 AS bigint) << 56) - 1) AS fingerprint_id, CAST(found.place >> 56 AS integer) AS bits
+-- by_key: fingerprints of originals that differ from each in a few bits at most; of each key the :most oldest
+-- Five bits in three blocks leave one with one at most: each block is looked up as it is, and with any one bit turned.
+SELECT DISTINCT r.id, alike.fingerprint_id AS other, alike.bits, alike.place
 FROM json_to_recordset(CAST(:rows AS json)) AS r (id bigint, simhash bigint, keys bigint[])
+CROSS JOIN unnest(CAST(:blocks AS integer[]), CAST(:turned AS bigint[])) AS probe (block, turned)
 CROSS JOIN LATERAL (
-    SELECT DISTINCT alike.place
-    FROM unnest(r.keys) AS own (key)
-    CROSS JOIN LATERAL (
-        SELECT older.place
-        FROM (
-            SELECT (bit_count(CAST(k.simhash # r.simhash AS bit(64))) << 56) | k.fingerprint_id AS place
-            FROM fingerprint_keys AS k
-            WHERE k.key = own.key AND k.fingerprint_id < r.id
-            OFFSET 0
-        ) AS older
-        WHERE older.place < (CAST(:bits AS bigint) + 1) << 56
-        LIMIT :most
-    ) AS alike
-    ORDER BY alike.place
-    LIMIT :most
-) AS found
-
--- on_host: older fingerprints of its own host that differ from each in some more bits
-SELECT r.id, found.id AS fingerprint_id, found.bits
-FROM json_to_recordset(CAST(:rows AS json)) AS r (id bigint, host_id bigint, crawl_id bigint, simhash bigint)
-CROSS JOIN LATERAL (
-    SELECT n.id, CAST(bit_count(CAST(n.simhash # r.simhash AS bit(64))) AS integer) AS bits
+    SELECT older.fingerprint_id, older.bits, older.place
     FROM (
-        SELECT f.id, f.simhash FROM fingerprints AS f
-        WHERE f.host_id = r.host_id AND f.crawl_id = r.crawl_id
-        LIMIT :within
-    ) AS n
-    WHERE n.id < r.id AND bit_count(CAST(n.simhash # r.simhash AS bit(64))) <= :bits
-    ORDER BY bits, n.id
+        SELECT k.fingerprint_id, k.place, CAST(bit_count(CAST(k.simhash # r.simhash AS bit(64))) AS integer) AS bits
+        FROM fingerprint_keys AS k
+        WHERE k.key = r.keys[probe.block] # probe.turned
+        ORDER BY k.key, k.place
+        OFFSET 0
+    ) AS older
+    WHERE older.bits <= :bits
     LIMIT :most
-) AS found
+) AS alike
 
--- of_hosts: the fingerprints of hosts, the oldest first, five numbers of 8 bytes each; nothing else looks for them
+-- of_hosts: the fingerprints of hosts, three numbers of 8 bytes each
 SELECT r.host_id, r.crawl_id, found.prints
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint)
 CROSS JOIN LATERAL (
-    SELECT string_agg(int8send(n.id) || int8send(n.simhash) || int8send(r.host_id) || int8send(r.crawl_id)
-                      || int8send(0), '' ORDER BY n.id) AS prints
+    SELECT string_agg(int8send(n.id) || int8send(n.place) || int8send(n.simhash), '') AS prints
     FROM (
-        SELECT f.id, f.simhash FROM fingerprints AS f
+        SELECT f.id, f.place, f.simhash FROM fingerprints AS f
         WHERE f.host_id = r.host_id AND f.crawl_id = r.crawl_id
         LIMIT :within
     ) AS n
@@ -237,11 +305,16 @@ WHERE d.host_id = r.host_id AND d.crawl_id = r.crawl_id AND d.key = decode(r.key
   AND d.kind IN ('near', 'review')
 
 -- queue_likes: queue the pages that were noted to be like these, which have changed
-INSERT INTO near_queue (host_id, crawl_id, key)
-SELECT d.host_id, d.crawl_id, d.key
+INSERT INTO near_queue (host_id, crawl_id, key, place)
+SELECT d.host_id, d.crawl_id, d.key, CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint) << 11
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
 JOIN duplicates AS d ON d.of_host_id = r.host_id AND d.crawl_id = r.crawl_id AND d.of_key = decode(r.key, 'hex')
 WHERE d.kind IN ('near', 'review')
+
+-- queue_prints: queue the pages of fingerprints
+INSERT INTO near_queue (host_id, crawl_id, key, place)
+SELECT host_id, crawl_id, key, CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint) << 11
+FROM fingerprints WHERE crawl_id = :crawl_id AND id = ANY(CAST(:ids AS bigint[]))
 
 -- queued_links: links of pages of these hosts that wait for their first fetch, and the lane that they are in
 -- A host's queue is read once, however many of its pages are asked about: it may hold 100,000 URLs, and the host is
@@ -290,7 +363,8 @@ WITH parted AS (
     WHERE d.host_id = r.host_id AND d.crawl_id = r.crawl_id AND d.key = decode(r.key, 'hex')
     RETURNING d.host_id, d.crawl_id, d.key
 )
-INSERT INTO near_queue (host_id, crawl_id, key) SELECT host_id, crawl_id, key FROM parted
+INSERT INTO near_queue (host_id, crawl_id, key, place)
+SELECT host_id, crawl_id, key, CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint) << 11 FROM parted
 
 -- requeue: queue aliases of pages that are gone; what they lead to is theirs again
 UPDATE urls AS u SET state = 'queued', due_at = NULL, alias_of = NULL, attempts = 0, retrying = false
@@ -307,15 +381,19 @@ WHERE d.crawl_id = :crawl_id AND (CAST(:kind AS text) IS NULL OR d.kind = :kind)
 ORDER BY d.found_at DESC, d.url
 LIMIT :n
 
--- drop_keyed: forget up to which fingerprint of a crawl keys were written
-DELETE FROM fingerprints_keyed WHERE crawl_id = :crawl_id
-
 -- drop_queued: take a crawl's pages out of the queue
+WITH not_due AS (DELETE FROM fingerprints_due WHERE crawl_id = :crawl_id)
 DELETE FROM near_queue WHERE crawl_id = :crawl_id
 
 -- drop_crawl: delete n keys of a crawl's fingerprints: all from :first up to :beyond
 DELETE FROM fingerprint_keys
 WHERE ctid = ANY(ARRAY(SELECT ctid FROM fingerprint_keys WHERE key >= :first AND key < :beyond LIMIT :n))
 
--- waiting: how many pages of a crawl are in the queue, up to a number
-SELECT count(*) AS n FROM (SELECT FROM near_queue WHERE crawl_id = :crawl_id LIMIT :most) AS q
+-- waiting: how many pages of a crawl are to be compared, up to a number
+SELECT count(*) AS n
+FROM (
+    (SELECT FROM near_queue WHERE crawl_id = :crawl_id LIMIT :most)
+    UNION ALL
+    (SELECT FROM fingerprints_due WHERE crawl_id = :crawl_id LIMIT :most)
+    LIMIT :most
+) AS q

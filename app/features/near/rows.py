@@ -4,6 +4,7 @@ One query of near.sql each, in the caller's transaction. Fingerprints are signed
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, TypedDict
 
 from sqlalchemy import Connection
@@ -15,17 +16,24 @@ from app.store.url_rows import Where, places
 
 _sql = db.queries("near", __file__)
 KEYS_AT_ONCE = 50_000
+BEHIND = 1_000  # fingerprints that others may be comparing: those of five processes
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_PLACE_BITS = 11  # of the key, below the microseconds; near.sql shifts by as many
 _SIGN = 1 << 63
 _KEY_BITS = 25  # of a key of `fingerprint.keys`; a crawl's id stands above
+_PROBES = {
+    "blocks": db.array_param([n + 1 for n, _ in fingerprint.PROBES]),
+    "turned": db.array_param([turned for _, turned in fingerprint.PROBES]),
+}
 
 
 class Waiting(NamedTuple):
     """A page of the queue.
 
+    fetched_at      of the page; None: it is not there any more
+    fingerprint_id  place and simhash: as they were; None: it has none
     main_text       None: it is not compared, and loses the fingerprint that it may have
-    fingerprint_id  and simhash: as they were; None: it has none
     noted           as being like another: near or review
-    is_gone         it repeats nothing, and may come back
     """
 
     id: int
@@ -33,12 +41,12 @@ class Waiting(NamedTuple):
     crawl_id: int
     key: bytes
     url: str | None
-    title: str | None
+    fetched_at: datetime | None
     fingerprint_id: int | None
+    place: int | None
     simhash: int | None
     main_text: str | None
     noted: str | None
-    is_gone: bool
 
     @property
     def where(self) -> Where:
@@ -46,27 +54,62 @@ class Waiting(NamedTuple):
 
 
 class Fingerprint(NamedTuple):
-    """The fingerprint of a page. value: from 0 to 2**64 - 1"""
+    """The fingerprint of a page.
+
+    place  in the order of the crawl's pages (`place_of`);   value: from 0 to 2**64 - 1
+    """
 
     id: int
     where: Where
+    place: int
     value: int
 
 
-class Keyed(NamedTuple):
-    """Fingerprints of a crawl that have keys, by the id of the last.   compared_by: the last transaction"""
+class DuePrint(NamedTuple):
+    """A fingerprint to be compared, and its page.
 
+    is_new   it was not compared before, or repeated another: those that are younger may repeat it
+    url      None: the page is not there any more
+    noted    as being like another: near or review
+    is_gone  the page repeats nothing, and may come back
+    """
+
+    id: int
+    host_id: int
     crawl_id: int
-    up_to: int
-    compared_by: int
+    key: bytes
+    place: int
+    simhash: int
+    is_new: bool
+    url: str | None
+    title: str | None
+    noted: str | None
+    is_gone: bool
+
+    @property
+    def where(self) -> Where:
+        return self.host_id, self.crawl_id, self.key
+
+    @property
+    def print(self) -> Fingerprint:
+        return Fingerprint(self.id, self.where, self.place, _unsigned(self.simhash))
 
 
 class Like(NamedTuple):
-    """An older fingerprint that differs from fingerprint `id` in so many bits."""
+    """A fingerprint that differs from fingerprint `id` in so many bits.   place: of the other"""
 
     id: int
-    fingerprint_id: int
+    other: int
     bits: int
+    place: int
+
+
+class HeldPrint(NamedTuple):
+    """A fingerprint that was compared, and stays as it is until the end of the transaction."""
+
+    id: int
+    place: int
+    key: bytes
 
 
 class OlderPage(NamedTuple):
@@ -115,19 +158,67 @@ class Note(TypedDict):
     bits: int
 
 
+def place_of(fetched_at: datetime, key: bytes) -> int:
+    """A page's place in the order of (fetched_at, key): microseconds, and the first bits of the key.
+
+    Of two at one place the key decides.
+    """
+    of_key = int.from_bytes(key[:2].ljust(2, b"\0")) >> 16 - _PLACE_BITS
+    return (fetched_at - _EPOCH) // timedelta(microseconds=1) << _PLACE_BITS | of_key
+
+
 def crawls(tx: Connection) -> list[int]:
-    """Crawls with pages in the queue, the one whose page has waited longest first."""
+    """Crawls with pages to compare, the one whose page has waited longest first."""
     return [row.crawl_id for row in db.run(tx, _sql["crawls"])]
 
 
 def lot(tx: Connection, crawl_id: int, n: int, *, most_bytes: int) -> list[Waiting]:
-    """A crawl's oldest pages of the queue: `n` of them, or fewer whose texts have so many bytes.
+    """A crawl's oldest pages of the queue, held: `n` of them, or fewer whose texts have so many bytes.
 
     From now on the transaction plans for the tables as they are.
     """
     db.run(tx, _sql["fresh_plans"])
     found = db.run(tx, _sql["lot"], {"crawl_id": crawl_id, "n": n, "most_bytes": most_bytes}).of(Waiting)
     return [each if each.simhash is None else each._replace(simhash=_unsigned(each.simhash)) for each in found]
+
+
+def due(tx: Connection, crawl_id: int, n: int, *, most_bytes: int) -> list[DuePrint]:
+    """A crawl's oldest fingerprints to be compared, held: as many as of `lot`, and planned as there."""
+    db.run(tx, _sql["fresh_plans"])
+    db.run(tx, _sql["begin"])
+    return db.run(tx, _sql["due"], {"crawl_id": crawl_id, "n": n, "most_bytes": most_bytes}).of(DuePrint)
+
+
+def due_beside(tx: Connection, crawl_id: int, ids: Sequence[int], *, place: int) -> bytes:
+    """Other fingerprints of a crawl to be compared, for `Prints.of_bytes`: all up to a place, and some behind."""
+    where = {"crawl_id": crawl_id, "ids": db.array_param(ids), "place": place, "behind": BEHIND}
+    return bytes(db.run(tx, _sql["due_beside"], where).scalar_one())
+
+
+def claim(tx: Connection, crawl_id: int, ids: Sequence[int]) -> set[int]:
+    """Those of these fingerprints that nobody else holds: they are ours to replace."""
+    where = {"crawl_id": crawl_id, "ids": db.array_param(ids)}
+    return {row.id for row in db.run(tx, _sql["claim"], where)} if ids else set()
+
+
+def hold(tx: Connection, crawl_id: int, ids: Collection[int]) -> dict[int, HeldPrint]:
+    """Those of these fingerprints that were compared. None of them is compared again until the transaction ends."""
+    where = {"crawl_id": crawl_id, "ids": db.array_param(sorted(ids))}
+    return {each.id: each for each in db.run(tx, _sql["hold"], where).of(HeldPrint)} if ids else {}
+
+
+def missed(tx: Connection, crawl_id: int, younger: Mapping[Fingerprint, Mapping[int, int]]) -> set[int]:
+    """Those of younger fingerprints that were compared without the older one, or are just being.
+
+    younger: their ids and places, by the older one, which is still to be compared
+    """
+    rows = [
+        {"id": id, "place": place, "older_id": older.id, "older_place": older.place}
+        for older, places in younger.items()
+        for id, place in places.items()
+    ]
+    where = {"crawl_id": crawl_id, "rows": db.rows_param(rows)}
+    return {row.id for row in db.run(tx, _sql["missed"], where)} if rows else set()
 
 
 def queue(tx: Connection, pages: Collection[Where]) -> None:
@@ -151,41 +242,37 @@ def done(tx: Connection, crawl_id: int, ids: Sequence[int]) -> None:
     db.run(tx, _sql["done"], {"crawl_id": crawl_id, "ids": db.array_param(ids)})
 
 
-def put(tx: Connection, values: Mapping[Where, int]) -> list[Fingerprint]:
-    """Store fingerprints of pages in this order. What a page had before was dropped."""
-    if not values:
-        return []
+def put(tx: Connection, values: Mapping[Where, tuple[int, int]]) -> list[Fingerprint]:
+    """Store fingerprints of pages that have none: place and value. A page that has got one meanwhile is left out."""
     rows = [
-        {"host_id": host_id, "crawl_id": crawl_id, "key": key, "simhash": _signed(value), "n": n}
-        for n, ((host_id, crawl_id, key), value) in enumerate(values.items())
+        {"host_id": host_id, "crawl_id": crawl_id, "key": key, "place": place, "simhash": _signed(value)}
+        for (host_id, crawl_id, key), (place, value) in values.items()
     ]
     return [
-        Fingerprint(row.id, where, values[where])
-        for row in db.run(tx, _sql["put"], {"rows": db.rows_param(rows)})
+        Fingerprint(row.id, where, *values[where])
+        for row in (db.run(tx, _sql["put"], {"rows": db.rows_param(rows)}) if rows else ())
         for where in [(row.host_id, row.crawl_id, row.key)]
     ]
 
 
-def keyed(tx: Connection, crawl_id: int) -> Keyed:
-    """Up to which fingerprint of a crawl keys are written."""
-    return next(iter(db.run(tx, _sql["keyed"], {"crawl_id": crawl_id}).of(Keyed)), Keyed(crawl_id, 0, 0))
+def put_due(tx: Connection, prints: Sequence[Fingerprint], *, is_new: bool) -> None:
+    """Have fingerprints compared."""
+    if prints:
+        rows = [_numbers(each) | {"is_new": is_new} for each in prints]
+        db.run(tx, _sql["put_due"], {"rows": db.rows_param(rows)})
 
 
-def compared(tx: Connection, keyed: Keyed) -> Keyed:
-    """Store up to which fingerprint keys are written, and that this transaction compared pages."""
-    where = {"crawl_id": keyed.crawl_id, "up_to": keyed.up_to}
-    return keyed._replace(compared_by=db.run(tx, _sql["compared"], where).scalar_one())
-
-
-def held(tx: Connection, crawl_id: int, *, beyond: int) -> bytes:
-    """A crawl's fingerprints behind an id, for `Prints.of_bytes`."""
-    return bytes(db.run(tx, _sql["held"], {"crawl_id": crawl_id, "beyond": beyond}).scalar_one())
+def drop_due(tx: Connection, prints: Sequence[Fingerprint]) -> None:
+    """Take fingerprints from those that are to be compared."""
+    if prints:
+        db.run(tx, _sql["drop_due"], {"rows": db.rows_param([_numbers(each) for each in prints])})
 
 
 def put_keys(tx: Connection, prints: Sequence[Fingerprint]) -> None:
-    """Store the keys by which others find these. What has been deleted meanwhile gets none."""
+    """Store the keys by which others find these."""
     if prints:
-        db.run(tx, _sql["put_keys"], {"rows": db.rows_param([_keyed(each) for each in prints])})
+        rows = [_numbers(each) | {"keys": _keys(each)} for each in prints]
+        db.run(tx, _sql["put_keys"], {"rows": db.rows_param(rows)})
 
 
 def drop_keys(tx: Connection, prints: Sequence[Fingerprint]) -> None:
@@ -195,25 +282,18 @@ def drop_keys(tx: Connection, prints: Sequence[Fingerprint]) -> None:
 
 
 def drop(tx: Connection, crawl_id: int, prints: Sequence[Fingerprint]) -> None:
-    """Delete fingerprints of a crawl, not their keys."""
+    """Delete fingerprints of a crawl, and what finds them."""
     if prints:
+        drop_keys(tx, prints)
+        drop_due(tx, prints)
         db.run(tx, _sql["drop"], {"crawl_id": crawl_id, "ids": db.array_param([each.id for each in prints])})
 
 
 def by_key(tx: Connection, prints: Sequence[Fingerprint], *, most: int) -> list[Like]:
-    """Older ones of the crawl that differ in DUPLICATE_BITS at most, the closest first: all, up to `most` each."""
-    where = {"rows": db.rows_param([_keyed(each) for each in prints]), "bits": fingerprint.DUPLICATE_BITS, "most": most}
-    return db.run(tx, _sql["by_key"], where).of(Like)
-
-
-def on_host(tx: Connection, prints: Sequence[Fingerprint], *, within: int, most: int) -> list[Like]:
-    """Older ones of the same host that differ in REVIEW_BITS at most, among `within` of them."""
-    rows = [
-        {"id": each.id, "host_id": each.where[0], "crawl_id": each.where[1], "simhash": _signed(each.value)}
-        for each in prints
-    ]
-    where = {"rows": db.rows_param(rows), "bits": fingerprint.REVIEW_BITS, "within": within, "most": most}
-    return db.run(tx, _sql["on_host"], where).of(Like)
+    """Originals of the crawl that differ in DUPLICATE_BITS at most: all, but of each key the `most` oldest."""
+    rows = [{"id": each.id, "simhash": _signed(each.value), "keys": _keys(each)} for each in prints]
+    where = {"rows": db.rows_param(rows), "bits": fingerprint.DUPLICATE_BITS, "most": most}
+    return db.run(tx, _sql["by_key"], where | _PROBES).of(Like)
 
 
 def of_hosts(tx: Connection, hosts: Collection[tuple[int, int]], *, within: int) -> dict[tuple[int, int], bytes]:
@@ -255,6 +335,12 @@ def queue_likes(tx: Connection, pages: Sequence[Where]) -> None:
         db.run(tx, _sql["queue_likes"], {"rows": places(pages)})
 
 
+def queue_prints(tx: Connection, crawl_id: int, ids: Collection[int]) -> None:
+    """Queue the pages of these fingerprints of a crawl."""
+    if ids:
+        db.run(tx, _sql["queue_prints"], {"crawl_id": crawl_id, "ids": db.array_param(sorted(ids))})
+
+
 def queued_links(tx: Connection, pages: Sequence[tuple[int, int, str]]) -> list[QueuedLink]:
     """Links of pages to their own host that wait for a first fetch. pages: host id, crawl id, URL"""
     rows = [{"host_id": host_id, "crawl_id": crawl_id, "url": url} for host_id, crawl_id, url in pages]
@@ -289,24 +375,24 @@ def listed(tx: Connection, *, crawl_id: int, kind: str | None, n: int) -> list[d
 
 
 def waiting(tx: Connection, *, crawl_id: int, most: int) -> int:
-    """The number of a crawl's pages in the queue, at most `most`."""
+    """The number of a crawl's pages that are to be compared, at most `most`."""
     return int(db.run(tx, _sql["waiting"], {"crawl_id": crawl_id, "most": most}).scalar_one())
 
 
 def drop_queued(tx: Connection, crawl_id: int) -> None:
-    """Take a crawl's pages out of the queue, and forget how far its fingerprints have keys."""
+    """Take a crawl's pages out of the queue."""
     tx.execute(_sql["drop_queued"], {"crawl_id": crawl_id})
-    tx.execute(_sql["drop_keyed"], {"crawl_id": crawl_id})
 
 
 def drop_crawl(tx: Connection, crawl_id: int, n: int = KEYS_AT_ONCE) -> int:
     """Delete keys of a crawl's fingerprints, which are deleted with its pages. Returns how many; 0: none are left."""
+    drop_queued(tx, crawl_id)
     where = {"first": crawl_id << _KEY_BITS, "beyond": crawl_id + 1 << _KEY_BITS, "n": n}
     return tx.execute(_sql["drop_crawl"], where).rowcount
 
 
-def _keyed(each: Fingerprint) -> dict[str, object]:
-    return {"id": each.id, "crawl_id": each.where[1], "simhash": _signed(each.value), "keys": _keys(each)}
+def _numbers(each: Fingerprint) -> dict[str, object]:
+    return {"id": each.id, "crawl_id": each.where[1], "place": each.place, "simhash": _signed(each.value)}
 
 
 def _keys(each: Fingerprint) -> list[int]:

@@ -2,6 +2,7 @@
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     Identity,
@@ -11,6 +12,7 @@ from sqlalchemy import (
     SmallInteger,
     Table,
     Text,
+    text,
 )
 
 from app.store.tables import NOW, Time, metadata
@@ -47,8 +49,16 @@ near_queue = Table(
     Column("host_id", BigInteger, nullable=False),
     Column("crawl_id", BigInteger, nullable=False),
     Column("key", LargeBinary, nullable=False),
+    Column(
+        "place",
+        BigInteger,
+        nullable=False,
+        server_default=text("0"),
+        comment="by (fetched_at, key), as of fingerprints: none behind it is compared before; 0: not known",
+    ),
     PrimaryKeyConstraint("crawl_id", "id"),
-    comment="Pages whose text is new, to be compared with others, the oldest first; a page may be there twice.",
+    Index("near_queue_place", "crawl_id", "place", "id"),
+    comment="Pages whose text is new, to get a fingerprint, the oldest first; a page may be there twice.",
 )
 
 fingerprints = Table(
@@ -57,30 +67,44 @@ fingerprints = Table(
     Column("host_id", BigInteger, nullable=False),
     Column("crawl_id", BigInteger, nullable=False),
     Column("key", LargeBinary, nullable=False),
-    Column("id", BigInteger, Identity(always=True), nullable=False, comment="the oldest is an original"),
+    Column("id", BigInteger, Identity(always=True), nullable=False),
+    Column(
+        "place",
+        BigInteger,
+        nullable=False,
+        comment="by (fetched_at, key): microseconds and 11 bits of the key; the earlier is the original",
+    ),
     Column("simhash", BigInteger, nullable=False, comment="64 bits"),
     PrimaryKeyConstraint("host_id", "crawl_id", "key"),
     Index("fingerprints_id", "crawl_id", "id", unique=True),
-    Index("fingerprints_host", "host_id", "crawl_id", postgresql_include=["id", "simhash"]),
-    comment="Fingerprints of main texts. Written by beat, after the page.",
+    Index("fingerprints_host", "host_id", "crawl_id", postgresql_include=["id", "place", "simhash"]),
+    comment="Fingerprints of main texts. Written beside the crawl, after the page.",
+)
+
+fingerprints_due = Table(
+    "fingerprints_due",
+    metadata,
+    Column("crawl_id", BigInteger, nullable=False),
+    Column("place", BigInteger, nullable=False),
+    Column("id", BigInteger, nullable=False),
+    Column("simhash", BigInteger, nullable=False),
+    Column(
+        "is_new",
+        Boolean,
+        nullable=False,
+        comment="not compared before, or it repeated another: younger ones may repeat it",
+    ),
+    PrimaryKeyConstraint("crawl_id", "place", "id"),
+    comment="Fingerprints to be compared, the earliest page's first.",
 )
 
 fingerprint_keys = Table(
     "fingerprint_keys",
     metadata,
-    Column("key", BigInteger, nullable=False, comment="crawl, which two of seven blocks, and their bits"),
+    Column("key", BigInteger, nullable=False, comment="crawl, which of three blocks, and its bits"),
+    Column("place", BigInteger, nullable=False, comment="of the fingerprint"),
     Column("fingerprint_id", BigInteger, nullable=False),
     Column("simhash", BigInteger, nullable=False),
-    Index("fingerprint_keys_key", "key", postgresql_include=["fingerprint_id", "simhash"]),
-    comment="21 keys of each fingerprint: two that differ in 5 bits at most have one in common.",
-)
-
-fingerprints_keyed = Table(
-    "fingerprints_keyed",
-    metadata,
-    Column("crawl_id", BigInteger, primary_key=True, autoincrement=False),
-    Column("up_to", BigInteger, nullable=False, comment="the last fingerprint that has keys, if others look for it"),
-    Column("compared_by", BigInteger, nullable=False, comment="the last transaction that compared its pages"),
-    comment="By crawl, up to which fingerprint keys are written: younger ones are in the memory of the process that "
-    "compares.",
+    Index("fingerprint_keys_key", "key", "place", postgresql_include=["fingerprint_id", "simhash"]),
+    comment="Three keys of each fingerprint that others look for: of originals that were compared.",
 )

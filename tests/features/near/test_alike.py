@@ -1,4 +1,4 @@
-"""Fingerprints that are held side by side: the same are found as one by one."""
+"""Fingerprints side by side: the same are found as one by one."""
 
 import random
 
@@ -6,11 +6,11 @@ import pytest
 
 from app.features.near.alike import Print, Prints
 from app.features.near.fingerprint import DUPLICATE_BITS, REVIEW_BITS
+from app.features.near.rows import Like
 
 RNG = random.Random(11)
 CENTRE = RNG.getrandbits(64)
 MANY = 10**6
-Found = set[tuple[int, int, int]]
 
 
 def turned(value: int, bits: int) -> int:
@@ -19,58 +19,51 @@ def turned(value: int, bits: int) -> int:
 
 
 def drawn(n: int, spread: int, first: int = 0) -> list[Print]:
-    """Of two crawls and three hosts, with ids 10 apart."""
-    return [
-        Print(
-            first + 10 * at,
-            turned(CENTRE, RNG.randint(0, spread)),
-            RNG.randint(1, 3),
-            RNG.randint(1, 2),
-            RNG.random() < 0.8,
-        )
-        for at in range(n)
-    ]
+    """Places are drawn, some of them twice."""
+    return [Print(first + at, RNG.randrange(2 * n), turned(CENTRE, RNG.randint(0, spread))) for at in range(n)]
 
 
-def one_by_one(held: list[Print], mine: Print, most: int, most_of_host: int) -> Found:
-    apart = sorted(
-        ((mine.value ^ each.value).bit_count(), each)
-        for each in held
-        if each.id < mine.id and each.crawl_id == mine.crawl_id
+def one_by_one(others: list[Print], mine: Print, bits: int, most: int) -> set[Like]:
+    found = sorted(
+        ((mine.value ^ each.value).bit_count(), each.place, each.id) for each in others if each.id != mine.id
     )
-    close = [(bits, each.id) for bits, each in apart if bits <= DUPLICATE_BITS and each.is_looked_for]
-    of_host = [(bits, each.id) for bits, each in apart if bits <= REVIEW_BITS and each.host_id == mine.host_id]
-    return {(mine.id, id, bits) for bits, id in {*close[:most], *of_host[:most_of_host]}}
+    close = [each for each in found if each[0] <= bits]
+    sides = [[each for each in close if (each[1] > mine.place) is is_younger][:most] for is_younger in (False, True)]
+    return {Like(mine.id, id, apart, place) for side in sides for apart, place, id in side}
 
 
 # fingerprints, how many bits they differ in at most from one
 @pytest.mark.parametrize(("n", "spread"), [(1, 3), (7, 12), (64, 6), (500, 20), (500, 64), (500, 0)])
-@pytest.mark.parametrize(("most", "most_of_host"), [(1, 1), (8, 4), (MANY, MANY)])
-def test_the_same_are_found_as_one_by_one(n: int, spread: int, most: int, most_of_host: int) -> None:
-    held, asked = drawn(n, spread), drawn(40, spread, first=5 * n + 1)
-    found = Prints.of(held).alike(Prints.of(asked), most=most, most_of_host=most_of_host)
-    expected = [one_by_one(held, each, most, most_of_host) for each in asked]
-    assert set(found) == set().union(*expected)
+@pytest.mark.parametrize(("bits", "most"), [(DUPLICATE_BITS, 1), (REVIEW_BITS, 4), (DUPLICATE_BITS, MANY)])
+def test_the_same_are_found_as_one_by_one(n: int, spread: int, bits: int, most: int) -> None:
+    others = drawn(n, spread)
+    asked = [*drawn(40, spread, first=n), *others[:5]]
+    found = Prints.of(others).alike(Prints.of(asked), bits=bits, most=most)
+    assert set(found) == set().union(*(one_by_one(others, each, bits, most) for each in asked))
+    assert len(found) == len(set(found))
 
 
 def test_among_none_and_for_none_none_is_found() -> None:
     some, none = Prints.of(drawn(9, 0)), Prints.of([])
-    assert none.alike(some, most=1, most_of_host=1) == some.alike(none, most=1, most_of_host=1) == []
-    assert (len(none), none.first(3)) == (0, [])
+    assert none.alike(some, bits=5, most=1) == some.alike(none, bits=5, most=1) == []
+    assert len(none) == len(Prints.of_bytes(b"")) == 0
 
 
 @pytest.mark.parametrize("value", [0, 1, 2**63, 2**64 - 1])
 def test_each_bit_counts(value: int) -> None:
-    held = Prints.of(Print(bit, value ^ 1 << bit, 1, 1) for bit in range(64))
-    found = held.alike(Prints.of([Print(1_000, value, 2, 1)]), most=64, most_of_host=1)
-    assert found == [(1_000, bit, 1) for bit in range(64)]
+    held = Prints.of(Print(bit, bit, value ^ 1 << bit) for bit in range(64))
+    found = held.alike(Prints.of([Print(1_000, 1_000, value)]), bits=1, most=64)
+    assert found == [Like(1_000, bit, 1, bit) for bit in range(64)]
+    assert held.alike(Prints.of([Print(1_000, 1_000, value)]), bits=0, most=64) == []
 
 
 def test_numbers_come_as_postgres_sends_them() -> None:
-    held = drawn(50, 64)
+    some = drawn(50, 64)
     sent = b"".join(
         number.to_bytes(8, "big", signed=number < 2**63)
-        for each in held
-        for number in (each.id, each.value, each.host_id, each.crawl_id, int(each.is_looked_for))
+        for each in some
+        for number in (each.id, each.place, each.value)
     )
-    assert Prints.of_bytes(sent).first(50) == held
+    here, there = Prints.of(some), Prints.of_bytes(sent)
+    assert (here.ids.tolist(), here.places.tolist()) == (there.ids.tolist(), there.places.tolist())
+    assert here.values.tolist() == there.values.tolist()

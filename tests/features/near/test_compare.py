@@ -4,23 +4,21 @@ import pytest
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import ResourceClosedError
 
-from app.features.near.compare import Likes, judge
-from app.features.near.likeness import Reading
-from app.features.near.rows import Fingerprint, Note, OlderPage, Waiting
+from app.features.near.compare import Alike, Close, Earlier, judge
+from app.features.near.rows import DuePrint, Note, OlderPage
 from app.store.url_rows import Where
 
 TEXT = "Waiting between requests\nA crawler waits before it asks for a page again."
-PAGE = Waiting(1, 1, 1, b"a", "http://a.test/", None, None, None, TEXT, None, False)
-PRINT = Fingerprint(2, PAGE.where, 0)
+PAGE = DuePrint(2, 1, 1, b"a", 2, 0, True, "http://a.test/", None, None, False)
 
 
 def notes_without_texts(engine: Engine, start: str) -> dict[Where, Note]:
     """Judge the page beside an original that begins so, on a connection that is closed: nothing can be read."""
     closed: Connection = engine.connect()
     closed.close()
-    original = OlderPage(1, 2, b"b", "http://b.test/", None, start)
-    likes = Likes({PRINT.id: [(3, original.id)]}, {}, {original.id: original})
-    return judge(closed, [PAGE], {PAGE.where: PRINT}, likes, {PAGE.where: Reading(TEXT)}).notes
+    like, original = Close(3, 1, b"b", 1), OlderPage(1, 2, b"b", "http://b.test/", None, start)
+    lot = Alike([PAGE], {PAGE.id: Earlier({like}, set())}, {PAGE.id: [like]}, {PAGE.id: TEXT}, {like.id: original})
+    return judge(closed, lot).notes
 
 
 def test_a_text_whose_beginning_names_something_else_is_not_read(engine: Engine) -> None:

@@ -11,7 +11,6 @@ from app.admin.crawls import go_round
 from app.crawl.state.worker import Worker
 from app.features.near.find import NearFound, find_near
 from app.features.near.fingerprint import words_of
-from app.features.near.memory import NearMemory
 from app.features.near.simhash import simhash
 from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Site, Web, html
@@ -38,11 +37,6 @@ def site(web: Web) -> Site:
         "/deep-2": html(text=prose(200, 6)),
     }
     return site
-
-
-def find_by_keys(engine: Engine) -> NearFound:
-    """Compare pages where no fingerprint is held: all are looked up by their keys."""
-    return find_near(engine, memory=NearMemory(most_held=0))
 
 
 def crawled(worker: Worker, site: Site, **wishes: Any) -> Engine:
@@ -98,12 +92,12 @@ def keys(engine: Engine) -> set[str]:
 def test_a_page_that_says_nearly_the_same_is_noted(worker: Worker, site: Site) -> None:
     engine = crawled(worker, site)
     assert notes(engine) == []
-    assert find_by_keys(engine) == NearFound(pages=5, near=1)
+    assert find_near(engine) == NearFound(pages=5, near=1)
     assert notes(engine) in (AB, BA)
     assert keys(engine) == prints(engine) - {notes(engine)[0][0]}, "nothing looks for a page that is no original"
-    assert one(engine, "SELECT count(*) FROM fingerprint_keys") == 4 * 21
+    assert one(engine, "SELECT count(*) FROM fingerprint_keys") == 4 * 3
     assert one(engine, "SELECT count(*) FROM near_queue") == 0
-    assert find_by_keys(engine) == NearFound(), "all of it is done"
+    assert find_near(engine) == NearFound(), "all of it is done"
 
 
 def test_of_pages_with_one_fingerprint_four_are_looked_for(worker: Worker, web: Web) -> None:
@@ -112,7 +106,7 @@ def test_of_pages_with_one_fingerprint_four_are_looked_for(worker: Worker, web: 
     site = web.site()
     site.pages |= {"/": html(*(f"/{n}" for n in range(6))), **{f"/{n}": html(text=found[n]) for n in range(6)}}
     engine = crawled(worker, site)
-    assert find_by_keys(engine) == NearFound(pages=6)
+    assert find_near(engine) == NearFound(pages=6)
     assert len(prints(engine)) == 6
     assert len(keys(engine)) == 4
 
@@ -222,12 +216,12 @@ def test_an_original_that_changes_leaves_its_likes_to_look_for_another(worker: W
 
 def test_a_duplicate_whose_original_is_gone_is_one_no_longer(worker: Worker, site: Site) -> None:
     engine = crawled(worker, site, keep_fresh=False)
-    find_by_keys(engine)
+    find_near(engine)
     original = site.url(notes(engine)[0][2])
     sql(engine, "UPDATE urls SET state = 'gone', due_at = now() WHERE url = :u", u=original)
-    assert find_by_keys(engine) == NearFound(), "the crawl has ended: nothing of it moves"
+    assert find_near(engine) == NearFound(), "the crawl has ended: nothing of it moves"
     sql(engine, "UPDATE crawls SET state = 'active', finished_at = NULL, ended_because = NULL")
-    assert find_by_keys(engine) == NearFound(pages=1, reopened=1)
+    assert find_near(engine) == NearFound(pages=1, reopened=1)
     assert notes(engine) == []
     assert keys(engine) == prints(engine), "it may be an original now"
 
@@ -262,10 +256,10 @@ def test_an_alias_of_a_page_that_is_gone_is_fetched_again(worker: Worker, site: 
 )
 def test_a_text_that_may_not_be_kept_is_not_compared(worker: Worker, site: Site, head: str, has_one: bool) -> None:
     engine = crawled(worker, site)
-    find_by_keys(engine)
+    find_near(engine)
     site.pages["/a"] = html("/deep-1", text=f"Another text. {prose(300, 50)}", head=head)
     again(worker)
-    find_by_keys(engine)
+    find_near(engine)
     assert ("/a" in prints(engine)) is has_one
     repeating = {url for url, kind, _ in notes(engine) if kind == "near"}
     assert keys(engine) == prints(engine) - repeating

@@ -6,10 +6,10 @@ import pytest
 
 from app.admin import edit
 from app.crawl.state.worker import Worker
+from app.features.near import rows
 from app.features.near.find import Lots, NearFound, catch_up, find_near
 from app.features.near.fingerprint import DUPLICATE_BITS
 from app.model import CrawlChange
-from app.store import server
 from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Site, Web, html
 from tests.features.near.test_find import again, crawled, notes, prose
@@ -85,9 +85,9 @@ def test_no_page_is_compared_when_the_time_is_over(worker: Worker, site: Site) -
 
 def test_another_process_that_compares_is_waited_for(worker: Worker, site: Site) -> None:
     engine = crawled(worker, site)
-    with engine.connect() as other:
-        assert server.be_alone(other, "near 1")
-        catch_up(engine, 1, within_s=60.0, pause=other.rollback)
+    with engine.connect() as other, other.begin() as held:
+        assert len(rows.lot(other, 1, 100, most_bytes=10**6)) == 5
+        catch_up(engine, 1, within_s=60.0, pause=held.rollback)
     assert one(engine, "SELECT count(*) FROM near_queue") == 0
 
 
@@ -102,11 +102,10 @@ def test_the_texts_of_a_lot_are_bounded(worker: Worker, site: Site) -> None:
     assert find_near(engine).pages == 4
 
 
-@pytest.mark.parametrize("many", [1, 100])
-def test_pages_of_a_host_are_compared_one_by_one_or_at_once(worker: Worker, site: Site, many: int) -> None:
+def test_pages_of_a_host_are_compared_in_more_bits(worker: Worker, site: Site) -> None:
     site.pages |= {"/a": html(text=f"{prose()} of"), "/b": html(text=f"{prose()} {prose(15, 77)}")}
     engine = crawled(worker, site)
-    find_near(engine, lots=Lots(many_of_host=many))
+    find_near(engine)
     ((_, kind, _),) = notes(engine)
     assert kind == "review"
     assert one(engine, "SELECT bits FROM duplicates") > DUPLICATE_BITS
@@ -121,7 +120,7 @@ def test_a_crawl_that_is_switched_off_loses_its_fingerprints_as_pages_change(wor
 
 def test_two_do_not_compare_the_same(worker: Worker, site: Site) -> None:
     engine = crawled(worker, site)
-    with engine.begin() as tx:
-        assert server.be_alone(tx, "near 1")
-        assert find_near(engine) == NearFound()
+    with engine.begin() as other:
+        assert len(rows.lot(other, 1, 2, most_bytes=10**6)) == 2
+        assert find_near(engine) == NearFound(), "what is earlier than its own is not compared yet"
     assert find_near(engine).pages == 5

@@ -1,23 +1,25 @@
-"""Keys of fingerprints: a deleted crawl's go by lots, and a release that wants them of all finds them."""
+"""Keys of fingerprints find what is alike; a deleted crawl's go by lots; an upgrade makes them anew."""
 
+import random
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Engine
 
 from app.features.near import fingerprint
 from app.features.near import rows as near
-from app.features.near.rows import Keyed
+from app.features.near.rows import Fingerprint
 from app.store import db
 from tests.store.revisions import move
 from tests.store.rows import make_crawl, make_host, one, sql
 
-VALUES = [0, 2**64 - 1]  # the least keys, and the greatest
+VALUES = [0, 2**64 - 1, 0x9A9765F67C4F6DCC, 1 << 63, 7]  # the least keys, the greatest, and others
 
 
 def test_the_keys_of_a_crawl_go_lot_by_lot_and_no_others(engine: Engine) -> None:
     host, crawls = make_host(engine), [make_crawl(engine, name) for name in "abc"]
     with db.transaction(engine) as tx:
-        wanted = {(host, crawl, bytes([n])): value for crawl in crawls for n, value in enumerate(VALUES)}
+        wanted = {(host, crawl, bytes([n])): (n, value) for crawl in crawls for n, value in enumerate(VALUES)}
         near.put_keys(tx, near.put(tx, wanted))
     left, each = [], len(VALUES) * len(fingerprint.keys(0))
     for _ in range(each // 10 + 2):
@@ -27,31 +29,68 @@ def test_the_keys_of_a_crawl_go_lot_by_lot_and_no_others(engine: Engine) -> None
     assert one(engine, "SELECT count(*) FROM fingerprint_keys") == 2 * each
 
 
-def test_a_release_of_before_finds_a_key_of_every_fingerprint(make_database: Callable[[], str]) -> None:
-    """But of pages that repeat another. A later upgrade takes all for written."""
-    engine = db.connect(make_database())
+def turned(value: int, *bits: int) -> int:
+    return value ^ sum(1 << bit for bit in bits)
+
+
+def test_those_that_differ_in_five_bits_are_found_and_no_others_nor_those_of_another_crawl(engine: Engine) -> None:
+    host, crawl, other = make_host(engine), make_crawl(engine), make_crawl(engine, "d")
+    rng = random.Random(1)
+    for value in VALUES:
+        close = [turned(value, *rng.sample(range(64), n % 6)) for n in range(60)]
+        far = [turned(value, *rng.sample(range(64), 6)) for _ in range(20)]
+        all_of = {(host, crawl, bytes([n])): (n, each) for n, each in enumerate([*close, *far])}
+        with db.transaction(engine) as tx:
+            made = near.put(tx, all_of | {(host, other, b"k"): (0, value)})
+            near.put_keys(tx, made)
+            asked = Fingerprint(0, (host, crawl, b""), 0, value)
+            found = near.by_key(tx, [asked], most=100)
+            tx.rollback()
+        wanted = {each.id for each in made if each.value in close and each.where[1] == crawl}
+        assert {each.other for each in found} == wanted
+        assert all(each.bits <= 5 for each in found)
+
+
+def test_of_each_key_the_oldest_are_looked_at(engine: Engine) -> None:
     host, crawl = make_host(engine), make_crawl(engine)
     with db.transaction(engine) as tx:
-        wanted = {(host, crawl, bytes([n])): value for n, value in enumerate([*VALUES, 0x9A9765F67C4F6DCC, 1 << 63, 7])}
-        old, *others, repeating = near.put(tx, wanted)
-        near.put_keys(tx, [old])
-        near.compared(tx, Keyed(crawl, old.id, 0))
-    sql(
-        engine,
-        """INSERT INTO duplicates (host_id, crawl_id, key, url, kind, of_url)
-           VALUES (:host, :crawl, :key, 'a', 'near', 'b')""",
-        host=host,
-        crawl=crawl,
-        key=repeating.where[2],
-    )
-    move(engine, "0027")
-    stored = {(row["key"], row["fingerprint_id"]) for row in sql(engine, "SELECT * FROM fingerprint_keys")}
-    assert stored == {(crawl << 25 | key, each.id) for each in [old, *others] for key in fingerprint.keys(each.value)}
-    assert one(engine, "SELECT count(*) FROM fingerprint_keys") == len(stored)
-    move(engine, "0028")
-    assert one(engine, "SELECT up_to FROM fingerprints_keyed") == repeating.id
+        near.put_keys(tx, near.put(tx, {(host, crawl, bytes([n])): (90 - n, 7) for n in range(20)}))
+        found = near.by_key(tx, [Fingerprint(0, (host, crawl, b""), 0, 7)], most=3)
+    assert sorted(each.place for each in found) == [71, 72, 73]
+
+
+def test_a_place_is_the_order_of_time_and_key() -> None:
+    began, step = datetime(2026, 11, 28, tzinfo=UTC), timedelta(microseconds=1)
+    keys = [b"", b"\x00", b"\x01", b"\x7f\xff", b"\x80" + bytes(30), b"\xff" * 32]
+    pages = [(began + n * step, key) for n in range(3) for key in keys]
+    places = [near.place_of(*page) for page in pages]
+    assert places == sorted(places)
+    assert all(0 < place < 1 << 63 for place in places)
+    assert near.place_of(began, keys[-1]) < near.place_of(began + step, b"")
+
+
+def test_what_was_noted_and_can_be_found_outlasts_an_upgrade(make_database: Callable[[], str]) -> None:
+    engine = db.connect(make_database())
+    move(engine, "0039")
+    host, crawl = make_host(engine), make_crawl(engine)
+    for n, value in enumerate(VALUES):
+        signed = value - (1 << 64) if value >> 63 else value
+        query = "INSERT INTO fingerprints (host_id, crawl_id, key, simhash) VALUES (:h, :c, :k, :s)"
+        sql(engine, query, h=host, c=crawl, k=bytes([n]), s=signed)
+    query = """INSERT INTO duplicates (host_id, crawl_id, key, url, kind, of_url)
+               VALUES (:host, :crawl, :key, 'a', 'near', 'b')"""
+    sql(engine, query, host=host, crawl=crawl, key=bytes([len(VALUES) - 1]))
+    sql(engine, "INSERT INTO near_queue (host_id, crawl_id, key) VALUES (:h, :c, 'k')", h=host, c=crawl)
     move(engine, "head")
-    with db.transaction(engine) as tx:
-        assert near.keyed(tx, crawl) == Keyed(crawl, repeating.id, 0)
-        assert near.held(tx, crawl, beyond=repeating.id) == b""
+    stored = {(row["key"], row["fingerprint_id"]) for row in sql(engine, "SELECT * FROM fingerprint_keys")}
+    ids = [row["id"] for row in sql(engine, "SELECT id FROM fingerprints ORDER BY place")]
+    originals = zip(ids, VALUES[:-1], strict=False)
+    assert stored == {(crawl << 25 | key, id) for id, value in originals for key in fingerprint.keys(value)}
+    assert one(engine, "SELECT count(*) FROM duplicates") == one(engine, "SELECT count(*) FROM near_queue") == 1
+    sql(engine, "INSERT INTO fingerprints_due VALUES (:c, 1, :id, 0, true)", c=crawl, id=ids[0])
+    move(engine, "0039")
+    assert one(engine, "SELECT count(*) FROM near_queue") == 2, "what was to be compared is"
+    assert one(engine, "SELECT count(*) FROM fingerprint_keys") == 21 * (len(VALUES) - 1)
+    move(engine, "head")
+    assert one(engine, "SELECT count(*) FROM fingerprint_keys") == 3 * (len(VALUES) - 1)
     engine.dispose()
