@@ -23,7 +23,7 @@ from typing import NamedTuple
 import urllib3
 
 from app.browser.find import find
-from app.browser.pool import Browsers
+from app.browser.page import Browsers
 from app.browser.process import measure
 from app.browser.values import Answer, Bounds, BrowserProblem, PlainResponse, Refused, Rendering, SubRequest
 from app.model.render import RenderRefusal

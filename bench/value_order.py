@@ -33,7 +33,7 @@ from app.crawl.visit.visit import visit
 from app.local.services import LocalServices
 from app.model import CrawlSpec
 from app.parse.html import html
-from app.policy.focus.shipped import GENERAL, text_of
+from app.policy.focus.profile_text import GENERAL, text_of
 from app.store import crawls, db, migrate
 from app.store.host_rows import Offer
 from bench.report import BenchError, Cell, table

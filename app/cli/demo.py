@@ -19,7 +19,7 @@ from app.cli.out import AsJson, say, show_json
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from app.local.demo.web import DemoWeb
+    from app.local.demo.sites import DemoWeb
     from app.store.by_host import BroughtByHost, RefusedThere
     from app.store.crawls import Crawl
 
@@ -40,7 +40,7 @@ def demo(
     """Crawl a small web on this machine for two minutes: a healthy site, a trap, a slow, a busy and a closed one."""
     from app.config import current
     from app.crawl.state.setup import make_engine
-    from app.local.demo.web import serve
+    from app.local.demo.sites import serve
     from app.local.services import LocalServices
 
     home = (current().home / "demo").resolve()

@@ -1,5 +1,10 @@
-"""`tiptoe extract`: handlers, from the first one to items of a million pages."""
+"""`tiptoe extract`: handlers, from the first one to items of a million pages.
 
+`tiptoe shell`: a Python prompt over one page, in which a handler is tried out.
+"""
+
+import code
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,7 +12,7 @@ import typer
 
 from app.cli.database import open_database
 from app.cli.options import typed
-from app.cli.ordered import ordered
+from app.cli.orders import ordered
 from app.cli.out import AsJson, answer, done, facts, heading, say, show_json, shown, table
 from app.words import counted, rounded
 
@@ -56,7 +61,7 @@ def run(
 ) -> None:
     """Run a handler over a crawl's archive, without a request. Pages that its version has handled are left out."""
     from app.admin import crawls, extract
-    from app.admin.archived import no_archive
+    from app.admin.captures import no_archive
 
     with open_database() as (settings, engine):
         wanted = extract.named(settings, handler)
@@ -240,3 +245,19 @@ def _span(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3600:.1f} h"
+
+
+def shell(
+    url: Annotated[str, typer.Argument(metavar="URL", help="The page, from the archive, or fetched politely.")],
+    crawl: Annotated[str | None, typer.Option("--crawl", help="Of this crawl only.", show_default="all")] = None,
+) -> None:
+    """Open a Python prompt over a page: page, css, xpath, and items("books.py") for what a handler yields."""
+    from app.admin import extract_try
+
+    with open_database() as (settings, engine):
+        names, source = extract_try.names_for_prompt(engine, settings, url, crawl)
+    say(source)
+    say('page, css("…"), xpath("…"), items("books.py") or items(function); Ctrl-D ends it')
+    if sys.stdin.isatty():
+        import readline  # noqa: F401  # lines can be edited, and found again
+    code.interact(banner="", local=names, exitmsg="")

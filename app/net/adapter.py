@@ -29,8 +29,7 @@ from app.clock import monotonic
 from app.model.fetch import Failure
 from app.net.address import make_guard
 from app.net.body import Response
-from app.net.connection import Endpoint, GuardedConnection, GuardedTlsConnection
-from app.net.dial import Dialler
+from app.net.connection import Dialler, Endpoint, GuardedConnection, GuardedTlsConnection
 from app.net.dns import Resolver
 from app.net.exchange import Broken, Exchange, Origin, TooLate
 from app.net.sockets import ONLY_HTTP2, has_name_for_openssl, tls_context

@@ -21,7 +21,7 @@ from lxml import etree
 from app.model.page import Link, Page
 from app.parse.html import html
 from app.parse.sitemap.sitemap import Child, Entry, SitemapKind, SitemapReading
-from app.sandbox import inside
+from app.sandbox import wire as inside
 from app.sandbox.wire import Wire, WireBroken
 from app.words import scalar
 

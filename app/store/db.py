@@ -24,9 +24,9 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from app.errors import Deadlock, InputError, ServiceError, TiptoeError, Unwritable
 from app.model.crawl import OPTIONS
 from app.store import border, deadline
+from app.store.border import Rows
 from app.store.border import RowsParam as RowsParam
 from app.store.border import rows_param as rows_param
-from app.store.rows import Rows
 from app.words import without_password
 
 _log = structlog.get_logger()

@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 
 from app.admin import webhooks
-from app.admin.board.readiness import readiness
+from app.admin.board.pulse import readiness
 from app.admin.doctor import Check, Grade
 from app.config import Settings
 from app.errors import ServiceError

@@ -22,10 +22,10 @@ from app.metrics.counts import Counts
 from app.model import Origin, Reply, Request, Unsent, Whereabouts
 from app.net.adapter import GuardedAdapter
 from app.net.address import make_guard
-from app.net.dial import Dialler
+from app.net.connection import Dialler
 from app.net.dns import Resolver, ResolverLimits
 from app.net.http import Sender
-from app.policy import breaker, identity, pace
+from app.policy import backoff, identity, pace
 from app.sandbox.readers import Readers
 from app.store import db
 
@@ -122,10 +122,10 @@ def make_signer(settings: Settings) -> "Signer | None":
     """Make the signer of our requests; None without a key. Raises InputError for a key file that cannot be used."""
     if settings.signing_key is None or settings.signature_origin is None:
         return None
-    from app.net import signing_key
+    from app.net import signature
     from app.net.signature import AgentForm, Signer
 
-    key = signing_key.load(settings.signing_key)
+    key = signature.load(settings.signing_key)
     is_item = settings.signature_origin == settings.signature_agent
     return Signer(key, settings.signature_origin, AgentForm.ITEM if is_item else AgentForm.DICTIONARY)
 
@@ -150,7 +150,7 @@ def make_worker(
         robots=RobotsBook(settings.product_token),
         rules=HostRules(
             pace=_pace_rules(settings),
-            breaker=breaker.BreakerRules(
+            breaker=backoff.BreakerRules(
                 failures=settings.breaker_failures, base_s=settings.breaker_base_s, max_s=settings.breaker_max_s
             ),
             credentialed=frozenset(_origin(*key) for key in make_credentials(settings)) if where else frozenset(),

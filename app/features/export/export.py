@@ -14,8 +14,7 @@ from app.features.export.bodies import Bodies
 from app.features.export.formats import ExportFormat, Write
 from app.features.export.plan import ExportPlan, ExportWish, plan
 from app.features.export.progress import ExportState
-from app.features.export.rights import COLUMN, ExportRights
-from app.features.export.rows import ExportRows, Furnish, Row, first
+from app.features.export.rows import COLUMN, ExportRights, ExportRows, Furnish, Row, first
 from app.features.export.target import ExportPlace
 
 Tell = Callable[[int], None]

@@ -17,7 +17,7 @@ from sqlalchemy import Engine
 
 from app.config import Settings
 from app.errors import InputError
-from app.features.export import bodies, columns, filters, formats, markdown, plan, progress, target
+from app.features.export import bodies, columns, formats, markdown, plan, progress, target
 from app.features.export.bodies import Bodies
 from app.features.export.columns import ExportColumn, ExportKind
 from app.features.export.progress import ExportState
@@ -71,7 +71,7 @@ class PageFollower:
 
     def _rows(self, chosen: tuple[ExportColumn, ...], since: datetime | None) -> ExportRows:
         made = Bodies(self.engine, self.settings, self.crawl, chosen, whole=False)
-        where = {**filters.parse(ExportKind.PAGES, ()), "with_text": True, "with_duplicates": False, "since": since}
+        where = {**columns.parse(ExportKind.PAGES, ()), "with_text": True, "with_duplicates": False, "since": since}
         return ExportRows(
             engine=self.engine,
             kind=ExportKind.PAGES,

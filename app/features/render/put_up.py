@@ -9,16 +9,15 @@ import re
 import zlib
 from typing import Final
 
-from app.crawl.page.attempt import Attempt
-from app.crawl.page.page_read import PageRead
+from app.crawl.page.attempt import Attempt, PageRead
 from app.crawl.state.part import SettlePart
 from app.crawl.state.visit import Visit
 from app.features.focus.crawl_focus import CrawlFocus
 from app.features.focus.on_host import focus_of
 from app.model import Header, Page
-from app.model.shell import Evidence, ShellSign
+from app.model.render import Evidence, ShellSign
 from app.policy import media_type
-from app.policy.focus.shape import shape_of
+from app.policy.focus.siblings import shape_of
 from app.store import renders
 from app.store.renders import RenderEnd, RenderRow
 from app.words import counted

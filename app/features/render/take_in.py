@@ -14,14 +14,13 @@ from typing import Final
 from app.browser.values import Rendering
 from app.crawl.frontier import admit
 from app.crawl.page import isolation, preferences, read
-from app.crawl.page.attempt import Attempt
-from app.crawl.page.page_read import PageRead
+from app.crawl.page.attempt import Attempt, PageRead
 from app.crawl.page.preferences import Wishes
 from app.crawl.state.visit import Visit
-from app.features.archive.answer import may_be_kept
+from app.features.archive.part import may_be_kept
 from app.features.focus.on_host import focus_of
 from app.model import Link, Outcome, Page, Reply, Request, Url
-from app.model.shell import ShellSign
+from app.model.render import ShellSign
 from app.parse.html.html import READER
 from app.parse.html.html import read as read_html
 from app.policy.focus import novelty
