@@ -18,7 +18,7 @@ from app.config import Settings
 from app.errors import ArchiveMissing, InputError, SegmentElsewhere
 from app.extras import to_install
 from app.features.archive.read import Archive
-from app.features.export.bodies import can_make_markdown
+from app.features.export.rows import can_make_markdown
 from app.features.rights import rows as rights
 from app.model import Archived, Capture, CaptureKind, Page, Url
 from app.parse import charset

@@ -30,9 +30,9 @@ from app.features.archive.read import Archive
 from app.features.archive.recording import CONTENT_TYPE
 from app.features.render import at_host
 from app.features.render.cache import asking
-from app.features.render.put_up import KEPT_HEADERS
 from app.features.render.requests import TOO_MANY, HostsAsked, as_asked, judged
 from app.features.render.serve import user_agent
+from app.features.render.take_in import KEPT_HEADERS
 from app.model import Capture, CaptureKind, Refusal, Url
 from app.model.render import RenderEnding, RenderRefusal
 from app.policy import media_type

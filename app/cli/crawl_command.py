@@ -362,7 +362,7 @@ def serving(engine: "Engine", settings: "Settings", services: "Services", name: 
 
     Raises ServiceError, InputError where another command treats sites otherwise.
     """
-    from app.local import home as serving
+    from app.local import serving
     from app.local.background import active_names, pause_if_active, restore
     from app.local.home import open_home
 

@@ -39,13 +39,10 @@ from app.metrics.fleet import FleetPage, targets
 from app.store.deadline import took_too_long, within
 from app.store.fleet import FleetWatch
 from app.web import live, order
-from app.web.board import Board, board_of
-from app.web.checks import POLITENESS, Checks
+from app.web.board import POLITENESS, Board, Checks, Once, Pulse, board_of
 from app.web.guard import WebGuard
 from app.web.live import told
-from app.web.once import Once
 from app.web.pages import account, capture, changes, crawl, export_form, hosts, overview, pages_found, url
-from app.web.pulse import Pulse
 from app.web.render import ROOT, make_templates, refusal
 from app.web.users import Users
 

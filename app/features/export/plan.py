@@ -17,7 +17,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Engine
 
 from app.errors import InputError, Unwritable
-from app.features.export import bodies, columns, formats, markdown, rows
+from app.features.export import columns, formats, markdown, rows
 from app.features.export.columns import COLUMNS, ColumnType, ExportColumn, ExportKind
 from app.features.export.formats import ExportFormat
 from app.features.export.rows import ExportBatch, fits
@@ -248,7 +248,7 @@ def plan(engine: Engine, wish: ExportWish, of_plugins: Sequence[ExportColumn] = 
     chosen = _columns(wish, kind, form, among)
     if purpose is not None:
         chosen = columns.with_all(kind, chosen, (rows.COLUMN,))
-    bodies.check(chosen)
+    rows.check(chosen)
     names, whole = {column.name for column in chosen}, wish.content == "full"
     if whole and not {"text", "markdown"} & names:
         raise InputError("--content full", "is of the columns text and markdown; add --columns +text")
@@ -325,7 +325,7 @@ def _columns(
 
 def texts() -> tuple[str, ...]:
     """The columns of text that JSON lines have unless others are named; Markdown where it can be made here."""
-    return ("text", bodies.MARKDOWN) if bodies.can_make_markdown() else ("text",)
+    return ("text", rows.MARKDOWN) if rows.can_make_markdown() else ("text",)
 
 
 def _signed_options(wish: ExportWish) -> dict[str, Any]:

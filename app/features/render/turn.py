@@ -43,9 +43,8 @@ from app.features.archive.recording import RenderedDocument
 from app.features.focus.on_host import focus_of
 from app.features.render.at_host import rules_of
 from app.features.render.cache import SharedCache
-from app.features.render.put_up import RENDERED
 from app.features.render.requests import PageRequests
-from app.features.render.take_in import TakenIn, judge, read_in, take_in
+from app.features.render.take_in import RENDERED, TakenIn, judge, read_in, take_in
 from app.model import Cause, Outcome, Refusal, Url, VisitEnding
 from app.model.render import RenderEnding, RenderRefusal
 from app.policy import backoff

@@ -1,8 +1,7 @@
-"""The hosts of the demo: what each answers, and what it is to show. Pure, but for a count of the busy one's requests.
+"""The hosts of the demo: what each answers, and what it is to show; and their server.
 
 Names end in .test, which nobody can own (RFC 6761); the demo tells Tiptoe their addresses.
-
-Serves the hosts of the demo, each at an address of loopback of its own, all on one port.
+Each is at an address of loopback of its own, all on one port.
 """
 
 import itertools
