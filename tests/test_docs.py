@@ -135,7 +135,7 @@ def test_every_view_is_in_the_cookbook_and_commented(database_url: str) -> None:
             ).all()
         )
     engine.dispose()
-    assert set(comments) == set(migrate.names())
+    assert set(comments) == set(migrate.view_names())
     for name, comment in comments.items():
         assert comment, f"{name} has no comment"
         assert name in cookbook

@@ -44,11 +44,11 @@ HELD = {
         app.features.archive.record:2 app.features.extract.child app.features.near.likeness
         app.features.tables.rows app.net.address app.net.head:2 app.net.http app.parse.charset
         app.parse.html.content:2 app.parse.html.survey app.parse.language:2 app.plugins:2
-        app.policy.focus.novelty:2 app.policy.focus.profile app.policy.focus.profile_text
-        app.policy.focus.siblings app.policy.host:2 app.policy.identity app.policy.media_type app.policy.recrawl
-        app.policy.robots_match app.policy.scope app.policy.tdm app.policy.url:2 app.policy.words
-        app.runtime.process_name app.store.db:2 app.store.migrate app.store.suppressions workers.extract:2
-        workers.maintenance workers.process:4 workers.render workers.visit
+        app.policy.focus.novelty:2 app.policy.focus.profile app.policy.focus.profile_text app.policy.focus.shape
+        app.policy.host:2 app.policy.identity app.policy.media_type app.policy.recrawl app.policy.robots_match
+        app.policy.scope app.policy.tdm app.policy.url:2 app.policy.words app.runtime.process_name
+        app.store.db:2 app.store.migrate app.store.suppressions workers.extract:2 workers.maintenance
+        workers.process:4 workers.render workers.visit
     """,
 }
 

@@ -31,7 +31,7 @@ from app.features.search import rows as search
 from app.model import Refusal, Url
 from app.policy.focus.patterns import by_form
 from app.policy.focus.profile_text import profile_of
-from app.policy.focus.siblings import shape_of
+from app.policy.focus.shape import shape_of
 from app.policy.lifecycle import said_state
 from app.policy.scope import judge, leads_away, rule
 from app.policy.url import Canon, file_ending

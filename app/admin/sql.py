@@ -82,5 +82,5 @@ def _remedy(engine: Engine, error: psycopg.Error) -> str:
     if error.diag.message_hint:
         return error.diag.message_hint.strip().replace("\n", " ")
     if isinstance(error, psycopg.errors.UndefinedTable):
-        return f"there are: {', '.join(server.tables(engine) + migrate.names())}"
+        return f"there are: {', '.join(server.tables(engine) + migrate.view_names())}"
     return "correct the query"

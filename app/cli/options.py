@@ -112,7 +112,7 @@ def settings_with(
     allow_network: AllowNetwork = None,
     home: Home = None,
 ) -> "Settings":
-    """The settings, with what the options say (`app.cli.gather`). Raises SettingError, InputError."""
+    """The settings, with what the options say (`gather`). Raises SettingError, InputError."""
     import ipaddress
 
     from app.config import load

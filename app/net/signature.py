@@ -5,7 +5,7 @@
     directory    the public keys, as the key directory of our Signature-Agent serves them
 
 A signature covers the authority and Signature-Agent, for a minute: whoever intercepts a request can replay it to the
-same site for that long, and nowhere else. Key files are in `app.net.signing_key`; settings choose the key and the
+same site for that long, and nowhere else. Settings choose the key and the
 agent. Sources: RFC 9421; draft-ietf-webbotauth-httpsig-protocol-00 (September 2026), which replaces
 draft-meunier-web-bot-auth-architecture and -http-message-signatures-directory; Cloudflare's "Web Bot Auth" (July 2026).
 

@@ -57,7 +57,7 @@ def require(engine: Engine, *, with_views: bool = True) -> None:
     with db.transaction(engine) as connection:
         found = _revision(connection)
         is_ours = found == revisions()[-1]
-        if is_ours and (not with_views or views_found(connection) == fingerprint()):
+        if is_ours and (not with_views or views_found(connection) == views_fingerprint()):
             return
         role = connection.execute(text("SELECT current_user WHERE current_schema() IS NULL")).scalar_one_or_none()
     if role is not None:
@@ -99,7 +99,7 @@ def _check_known(engine: Engine) -> None:
 
 
 def _is_at_head(connection: Connection) -> bool:
-    return _revision(connection) == revisions()[-1] and views_found(connection) == fingerprint()
+    return _revision(connection) == revisions()[-1] and views_found(connection) == views_fingerprint()
 
 
 def _migrate(engine: Engine, lock_timeout: str) -> None:
@@ -162,13 +162,13 @@ def is_declared(connection: Connection) -> Callable[[str | None, str, object], b
     return lambda name, kind, _: kind != "table" or name not in made
 
 
-def names() -> list[str]:
+def view_names() -> list[str]:
     """The views, in the order they are made."""
     return re.findall(r"^CREATE VIEW (\w+)", "\n".join(_statements()), re.MULTILINE)
 
 
 @cache
-def fingerprint() -> str:
+def views_fingerprint() -> str:
     """The fingerprint of this Tiptoe's views."""
     return "views " + sha256(_SOURCE.read_bytes()).hexdigest()[:16]
 
@@ -181,22 +181,22 @@ def views_found(connection: Connection) -> str | None:
     return comment
 
 
-def drop(connection: Connection) -> None:
+def drop_views(connection: Connection) -> None:
     """Drop the views before a migration, as they block changes of columns.
 
     Postgres refuses where an object depends on one.
     """
-    connection.exec_driver_sql(f"DROP VIEW IF EXISTS {', '.join(names())}")
+    connection.exec_driver_sql(f"DROP VIEW IF EXISTS {', '.join(view_names())}")
     _keep(connection, None)
 
 
-def recreate(connection: Connection) -> None:
+def recreate_views(connection: Connection) -> None:
     """Make the views after every migration (not before the first); they hold no data."""
     if connection.execute(text("SELECT to_regclass('crawls')")).scalar_one() is None:
         return
     for statement in _statements():
         connection.exec_driver_sql(statement)
-    _keep(connection, fingerprint())
+    _keep(connection, views_fingerprint())
 
 
 def _keep(connection: Connection, comment: str | None) -> None:

@@ -68,7 +68,7 @@ def test_views_have_comments(engine: Engine) -> None:
     every = """SELECT relname AS name, obj_description(oid) AS words FROM pg_class
                WHERE relkind = 'v' AND relnamespace = 'public'::regnamespace"""
     found = {row["name"]: row["words"] for row in sql(engine, every)}
-    assert set(found) == set(migrate.names())
+    assert set(found) == set(migrate.view_names())
     assert all(words and words.endswith(".") for words in found.values())
 
 

@@ -15,16 +15,16 @@ from app.crawl.state.worth import ENDING_TRIES, name_of_ending
 from app.features.focus.seen_phrases import SeenPhrases
 from app.model import Url
 from app.policy.candidate import LAST_LANE
-from app.policy.focus import patterns, score, siblings
+from app.policy.focus import patterns, score
 from app.policy.focus.novelty import Said
 from app.policy.focus.patterns import IN, Subset, TrapKind, Yield, paths, words
 from app.policy.focus.profile import Profile, TrapTerms
 from app.policy.focus.score import PROVEN, Parts, Precedence, Scored
-from app.policy.focus.siblings import Shape, shape_of
+from app.policy.focus.shape import MARK, Shape, is_of_path, is_shared, shape_of, shorter
 from app.policy.focus.vocabulary import Vocabulary, topic_share
 
 MOST_KEPT_REFUSED = 500  # URLs of a pattern that have a row, and are queued again when it turns; others are logged
-_SPARED = f"/{siblings.MARK}{IN}"  # first characters of patterns: groups and counters have others
+_SPARED = f"/{MARK}{IN}"  # first characters of patterns: groups and counters have others
 _SESSION = "/~"  # in the name of a pattern
 _NONE = Yield()
 MOST: Final = 300  # of a host: each has a row
@@ -190,7 +190,7 @@ class CrawlFocus:
 
         The other must be of a shape that is proven: two pages that are taken for copies of each other are lost.
         """
-        for sibling, name in siblings.shorter(target):
+        for sibling, name in shorter(target):
             if self._is_poor(name, is_spared) and self.seen.was_named(sibling):
                 share = self._yield(shape_of(sibling).name).own_share
                 if share is not None and share >= PROVEN:
@@ -329,7 +329,7 @@ class CrawlFocus:
         """
         if is_new is not None:
             for name in self.seen.twins(url.target):
-                is_word = siblings.is_of_path(name)
+                is_word = is_of_path(name)
                 is_rule = self.seen.counts(name, url.target) or not is_word
                 if is_rule and (not is_new or name in self.yields or not is_word):
                     self._put(name, self._yield(name).after(is_new, told=told))
@@ -381,7 +381,7 @@ class CrawlFocus:
         for name in (shape.name, *shape.groups):
             self._put(name, self._yield(name).after(is_new, told=told))
         if self.refuses:
-            is_copy = not is_new and any(map(siblings.is_of_path, self.seen.twins(url.target)))
+            is_copy = not is_new and any(map(is_of_path, self.seen.twins(url.target)))
             self._note_subsets(shape.name, words(url.target), is_new, is_copy=is_copy, told=told)
         if is_new and found_on is not None:
             self._credit(found_on, url.target)
@@ -410,7 +410,7 @@ class CrawlFocus:
         shape = shape_of(target)
         beside = self.seen.counted(target) if self.refuses else []
         if beside and shape_of(named).name == shape.name:
-            beside = [name for name in beside if not siblings.is_shared(name, target, named)]
+            beside = [name for name in beside if not is_shared(name, target, named)]
         parts = [*words(target), *(part for name in beside for part in paths(target, name))] if self.refuses else []
         for name in (shape.name, *shape.groups, *beside, *(part.name for part in parts)):
             before = self.yields.get(name)

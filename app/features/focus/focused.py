@@ -19,7 +19,7 @@ from app.policy.focus.novelty import Said
 from app.policy.focus.patterns import TrapKind
 from app.policy.focus.score import SEED, Precedence, Scored, handed_on, named, raised, score, unpacked
 from app.policy.focus.score import as_view as scored_as_view
-from app.policy.focus.siblings import shape_of
+from app.policy.focus.shape import shape_of
 from app.policy.focus.vocabulary import per_link
 from app.policy.lifecycle import UrlEvent
 from app.policy.recrawl import Often

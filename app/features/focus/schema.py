@@ -9,7 +9,7 @@ url_patterns = Table(
     metadata,
     Column("host_id", BigInteger, nullable=False),
     Column("crawl_id", BigInteger, nullable=False),
-    Column("pattern", Text, nullable=False, comment="shape of URLs: app.policy.focus.siblings"),
+    Column("pattern", Text, nullable=False, comment="shape of URLs: app.policy.focus.shape"),
     Column("urls", Integer, nullable=False, comment="about how many were found"),
     Column("fetched", Integer, nullable=False, comment="pages of it"),
     Column("new", Integer, nullable=False, comment="of these: with text that was new on the host"),

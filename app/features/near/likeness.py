@@ -15,7 +15,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from app.features.near.fingerprint import DUPLICATE_BITS, LEAST_PHRASES, MOST_CHARS, REVIEW_BITS, words_in, words_of
-from app.policy.focus.siblings import fold
+from app.policy.focus.shape import fold
 
 SAME_PHRASES: Final = 0.8  # of all phrases of both: four sentences in five
 LEAST_WORDS: Final = 150  # of both: of shorter pages of references most differ in the one number that they are about

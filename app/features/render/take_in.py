@@ -33,7 +33,7 @@ from app.parse.html.html import READER
 from app.parse.html.html import read as read_html
 from app.policy import media_type
 from app.policy.focus import novelty
-from app.policy.focus.siblings import shape_of
+from app.policy.focus.shape import shape_of
 from app.store import renders
 from app.store.renders import RenderEnd, RenderRow, TakenRender
 from app.store.url_rows import Due

@@ -21,7 +21,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from app.policy.focus.profile import TrapTerms
-from app.policy.focus.siblings import LONGEST, MARK, Shape, fold, parted
+from app.policy.focus.shape import LONGEST, MARK, Shape, fold, parted
 
 MEMORY: Final = 0.9  # of a page's weight is left after the next one: the last ten decide
 FORGOTTEN: Final = 1e-6  # a weight of less is none: in the end Postgres' `real` would refuse it

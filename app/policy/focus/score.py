@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 from app.model import Url
 from app.policy.focus.patterns import RISKY
 from app.policy.focus.profile import REACH, Profile
-from app.policy.focus.siblings import Shape, shape_of
+from app.policy.focus.shape import Shape, shape_of
 from app.policy.focus.vocabulary import tokens
 
 MOST_ANCHOR, MOST_FRESH, MOST_DUPLICATE, MOST_TRAP = 0.3, 0.2, 0.4, 0.6

@@ -182,7 +182,7 @@ def test_the_audit_is_clean_over_both(after: Upgraded) -> None:
 
 
 def test_views_answer(after: Upgraded) -> None:
-    for view in migrate.names():
+    for view in migrate.view_names():
         sql(after.engine, f"SELECT * FROM {view}")
     (progress,) = sql(after.engine, "SELECT crawl, state, queued, retrying, pages FROM v_crawl_progress")
     assert progress == {"crawl": "half-way", "state": "finished", "queued": 0, "retrying": 0, "pages": 64}

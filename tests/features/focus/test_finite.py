@@ -14,7 +14,7 @@ from app.admin.report import report
 from app.crawl.state.worker import Worker
 from app.model import Budgets, CrawlChange
 from app.policy.focus.profile_text import text_of
-from app.policy.focus.siblings import shape_of
+from app.policy.focus.shape import shape_of
 from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Hit, Site, Web
 from tests.features.focus.test_traps import asked, words

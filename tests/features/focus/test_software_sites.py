@@ -14,7 +14,7 @@ import pytest
 
 from app.crawl.state.worker import Worker
 from app.model import Budgets
-from app.policy.focus.siblings import shape_of
+from app.policy.focus.shape import shape_of
 from tests.crawl.loop import run, start
 from tests.crawl.web import Web
 from tests.features.focus.software_sites import SOFTWARE, Software, SoftwareSite

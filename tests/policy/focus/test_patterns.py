@@ -17,7 +17,7 @@ from app.policy.focus.patterns import (
     spares,
 )
 from app.policy.focus.profile import TrapTerms
-from app.policy.focus.siblings import LONGEST, shape_of
+from app.policy.focus.shape import LONGEST, shape_of
 
 TERMS = TrapTerms()
 
