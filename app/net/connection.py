@@ -1,4 +1,4 @@
-"""A connection to one origin: urllib3's, dialled by `Dialer`, with heads read by `app.net.head`.
+"""A connection to one origin: urllib3's, dialled by `Dialler`, with heads read by `app.net.head`.
 
 It speaks HTTP in two ways, over the same guarded socket:
 

@@ -11,7 +11,7 @@ crawling", PNAS 115(32), 2018.
 Both take λ as known. Here the gain is its mean over the belief about λ (`change_rate`), which has a closed form, and
 which keeps looking at pages that little is known of: exploring needs no rule of its own.
 
-Other kinds of process were tried in `bench/recrawl.py`.
+Pages that change by other kinds of process are in `tests/policy/changing_web.py`.
 
 Decides whether to trust a sitemap's lastmod (promise M2), by comparing its claims with what fetches saw.
 

@@ -1,6 +1,6 @@
 """WARC 1.1 records (ISO 28500:2017) as gzip members: one record, one member, so that each is read by itself. Pure.
 
-A writer of ours: warcio takes half as long again (bench/archive.py). The tests have warcio and fastwarc read what it
+A writer of ours: warcio takes half as long again. The tests have warcio and fastwarc read what it
 writes. It is packed by ISA-L, in two fifths of zlib's time; a page takes 4 % more room.
 
 CDXJ: an index line for each response and revisit record of a segment, as pywb and replayweb.page read it. Pure.
@@ -24,7 +24,7 @@ from isal import igzip_lib, isal_zlib
 
 from app.policy import media_type as types
 
-LEVEL = 2  # 3 takes 60 % longer, for 3 % less room (bench/archive.py)
+LEVEL = 2  # 3 takes 60 % longer, for 3 % less room
 SMALL_LEVEL, SMALL_BYTES = 1, 4096  # a small record is no smaller at 2
 PACKED_LEVEL = 1  # for what the server packed already: more finds nothing
 # ISA-L's buffer for a record: 90 kB in place of 280 to 350, which malloc maps and unmaps each time where it keeps such

@@ -43,8 +43,7 @@ from app.features.extract.handlers import DeclaredHandler, Follow, registered
 from app.features.extract.page import OF_THE_ANSWER, CrawledPage, Headers
 from app.features.rights.purpose import UNKNOWN
 from app.model.handler import HandlerSpec
-from app.sandbox import wire
-from app.sandbox.wire import Wire, WireBroken
+from app.sandbox.wire import Wire, WireBroken, confine, memory_bytes, set_timers
 
 ITEMS_MOST = 10_000  # of a handler and page
 FOLLOWS_MOST = 5_000
@@ -245,7 +244,7 @@ def _why_not(values: Any, error: Exception) -> str:
 
 def main(wire: Wire, memory_bytes: int, sources: list[str]) -> None:
     """Answer until the parent is gone."""
-    wire.confine(memory_bytes)
+    confine(memory_bytes)
     with suppress(ModuleNotFoundError):
         importlib.import_module("tiptoe")  # before a folder of that name, such as a clone, can stand for it
     sys.path.append(os.getcwd())
@@ -260,11 +259,11 @@ def main(wire: Wire, memory_bytes: int, sources: list[str]) -> None:
     while True:
         text, body = wire.receive()
         job = orjson.loads(text)
-        wire.set_timers(job["deadline_s"])
+        set_timers(job["deadline_s"])
         answer = run(
             handlers[job["handler"]], page_of(job["page"], body, partial(_earlier, job["page"]["capture"], wire))
         )
-        wire.set_timers(0.0)
+        set_timers(0.0)
         wire.send(encoded(answer))
 
 
@@ -285,7 +284,7 @@ def run(handler: DeclaredHandler, page: CrawledPage) -> dict[str, Any]:
     except Misfit as error:
         return _failure(handler, "misfit", str(error))
     except MemoryError as error:
-        return _failure(handler, "memory", f"needed more than {wire.memory_bytes() >> 20:,} MiB{_place(error)}", error)
+        return _failure(handler, "memory", f"needed more than {memory_bytes() >> 20:,} MiB{_place(error)}", error)
     except BaseException as error:  # noqa: BLE001  # the user's code may raise anything, such as CancelledError
         if type(error).__name__ == "ValidationError" and hasattr(error, "error_count"):  # it made the item itself
             return _failure(handler, "misfit", said(error, getattr(error, "title", "item")))
