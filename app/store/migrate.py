@@ -9,7 +9,6 @@ person built upon them is dropped: Postgres refuses, and so does the upgrade.
 
 import re
 from collections.abc import Callable
-from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -167,7 +166,6 @@ def view_names() -> list[str]:
     return re.findall(r"^CREATE VIEW (\w+)", "\n".join(_statements()), re.MULTILINE)
 
 
-@cache
 def views_fingerprint() -> str:
     """The fingerprint of this Tiptoe's views."""
     return "views " + sha256(_SOURCE.read_bytes()).hexdigest()[:16]

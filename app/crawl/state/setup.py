@@ -3,7 +3,7 @@
 import resource
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -72,7 +72,7 @@ def make_sender(settings: Settings, counts: Counts | None = None) -> Sender:
         GuardedAdapter(dialler, idle_s=settings.idle_connection_s, origins_max=_connections_kept(settings.concurrency)),
         identity.headers(
             token=settings.product_token,
-            version=_version(),
+            version=version("tiptoe"),
             contact=settings.contact,
             info_url=settings.info_url,
             purpose=settings.purpose,
@@ -98,12 +98,6 @@ def _connections_kept(threads: int) -> int:
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = threads * VISITS_PER_THREAD
     return wanted if descriptors == resource.RLIM_INFINITY else min(wanted, max(descriptors // 2, 1))
-
-
-@cache
-def _version() -> str:
-    """Look the version up, once: it stands in a file of the installation."""
-    return version("tiptoe")
 
 
 def make_credentials(settings: Settings) -> dict[tuple[str, str, int], Mapping[str, str]]:

@@ -126,7 +126,7 @@ class ArchiveKeeper:
             raise
 
     def sync(self, rows: Iterable[Capture]) -> None:
-        """Return when the records of these rows are on the  Raises ArchiveStopped."""
+        """Return when the records of these rows are on the disk. Raises ArchiveStopped."""
         try:
             self._writer.sync(rows)
         except ArchiveStopped as error:

@@ -12,7 +12,7 @@ away than a page waits, the request is refused: no page makes another host wait.
 """
 
 import threading
-from typing import Final, assert_never
+from typing import assert_never
 
 import structlog
 
@@ -45,13 +45,12 @@ POST_REASON = "render post"
 _log = structlog.get_logger()
 _LEAST_S = 0.05  # between two looks at the turn
 _LEAST_DEADLINE_S = 1.0
-GOES_ON: Final = threading.Event()  # of a page that does not end before its requests: never set
 LONGEST_S = 10.0  # that a page waits for the turn of another host
 _LOOK_S = 0.25
 
 
 def fetch(
-    visit: Visit, url: Url, crawl_id: int, asking: Asking, *, until: float, is_over: threading.Event = GOES_ON
+    visit: Visit, url: Url, crawl_id: int, asking: Asking, *, until: float, is_over: threading.Event | None = None
 ) -> Answer | Refused:
     """Send the request in the host's turn, if that comes by `until` (monotonic) and before the page is over.
 
@@ -67,7 +66,7 @@ def fetch(
 
 
 def _fetch(
-    visit: Visit, url: Url, crawl_id: int, asking: Asking, *, until: float, is_over: threading.Event
+    visit: Visit, url: Url, crawl_id: int, asking: Asking, *, until: float, is_over: threading.Event | None
 ) -> Answer | Refused:
     rules = rules_of(visit, url.origin, until=until, authorised=asking.authorised)
     if isinstance(rules, Refused):
@@ -79,7 +78,7 @@ def _fetch(
     slot = _slot(visit, url, until, deadline_s)
     if slot is None:
         return Refused(RenderRefusal.BUDGET if visit.rest.until is not None else RenderRefusal.TIME)
-    if is_over.is_set():  # while it waited for its turn
+    if is_over is not None and is_over.is_set():  # while it waited for its turn
         return Refused(RenderRefusal.TIME)
     is_post = asking.method == "POST"
     request = Request(
@@ -179,7 +178,7 @@ def fetch_elsewhere(
     asking: Asking,
     *,
     until: float,
-    is_over: threading.Event = GOES_ON,
+    is_over: threading.Event | None = None,
 ) -> Answer | Refused:
     """Send the request by `until` (monotonic), and before the page is over. Raises ServiceError."""
     until = min(until, worker.monotonic() + LONGEST_S)
