@@ -24,8 +24,15 @@ HIDDEN = "hidden"
 NEVER_READ = """script style noscript template head title svg iframe object audio video canvas datalist noframes
     noembed""".split()  # noqa: SIM905  # a list literal takes a line per word
 UNREADABLE = (*NEVER_READ, "select", "button", "textarea", HIDDEN)
-# A form that holds headings or paragraphs is the page itself (ASP.NET wraps all of it in one).
-EMPTY_FORM = "form[not(.//h1|.//h2|.//p|.//main|.//article)]"
+# A form that holds headings, paragraphs, or three long texts is the page itself (ASP.NET wraps all of it in one, SMF
+# the posts of a topic).
+_WORDS = "text()[not(parent::script or parent::style or parent::option or parent::textarea)]"
+_LONG = "substring(normalize-space(.), 120)"
+EMPTY_FORM = f"form[not(.//h1|.//h2|.//p|.//main|.//article) and not(descendant::{_WORDS}[{_LONG}][3])]"
+# https://schema.org/DiscussionForumPosting: its comments are the posts. https://schema.org/QAPage: answers may be.
+THREAD, QUESTIONS = "DiscussionForumPosting", "QAPage"
+_ITEM_TYPES = etree.XPath("descendant-or-self::*/@itemtype", smart_strings=False)
+_LINKED_DATA = etree.XPath("descendant::script[@type='application/ld+json']/text()", smart_strings=False)
 # What stands around a page's content as a rule.
 LANDMARKS = ("nav", "header", "footer", "aside", "menu")
 # Blocks that may be named for what they are by class, id, role or itemprop.
@@ -80,6 +87,7 @@ class Blocks:
     mains         main, and articles of some length, of the block and all below
     left          landmarks that are left out; nothing of them counts in the blocks above
     is_all        nothing is left out but `NEVER_READ`: there was nothing else
+    thread        THREAD or QUESTIONS where the page declares one, and blocks are named for comments; else ""
     """
 
     parents: list[int] = field(default_factory=lambda: [0])
@@ -97,6 +105,7 @@ class Blocks:
     mains: list[int] = field(default_factory=list)
     left: list[int] = field(default_factory=list)
     is_all: bool = False
+    thread: str = ""
 
     @cached_property
     def texts(self) -> frozenset[int]:
@@ -134,6 +143,20 @@ def of(root: Element, *, whole: bool = False) -> Blocks:
 
     Hidden elements and noscript are renamed in the tree where they hold what the page is about: a script would show it.
     """
+    shown = _content(root, whole=whole)
+    shown.thread = _declared_thread(root, " ".join(shown.names))
+    return shown
+
+
+def _declared_thread(root: Element, names: str) -> str:
+    """The kind of discussion that schema.org types declare, in JSON-LD or microdata; asked where names say comments."""
+    if not any(word in names for word in ("omment", "epl", "espond")):
+        return ""
+    types = " ".join([*_ITEM_TYPES(root), *_LINKED_DATA(root)])
+    return next((each for each in (THREAD, QUESTIONS) if each in types), "")
+
+
+def _content(root: Element, *, whole: bool) -> Blocks:
     shown = _laid_out(_own.sheets().content(root), whole=whole)
     if not shown.lines:  # nothing but forms, or what is hidden
         shown = _laid_out(_own.sheets().everything(root), whole=True)

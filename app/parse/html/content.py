@@ -3,15 +3,15 @@
 Evidence is weighed. A name (class, id, role), the share of linked text and titles that are links speak against a block;
 headings, sentences and what introduces a list speak for it, and outvote them: a block that holds a heading with
 sentences under it stays. Each judgement is undone as a whole where too little would be left: a list of links *is* the
-content of an index page, and comments are that of a forum. The thresholds are our own; `bench/main_text.py` and
-`bench/main_text_sample.py` show what they yield. Link density: Kohlschütter et al., Boilerplate
-Detection using Shallow Text Features (2010).
+content of an index page. Comments are the content of a page that declares itself a discussion. The thresholds are our
+own; `bench/main_text.py` and `bench/main_text_sample.py` show what they yield. Link density: Kohlschütter et al.,
+Boilerplate Detection using Shallow Text Features (2010).
 """
 
 import re
 from functools import lru_cache
 
-from app.parse.html.blocks import CELLS, ENOUGH_CHARS, HEADINGS, Blocks, is_named_main
+from app.parse.html.blocks import CELLS, ENOUGH_CHARS, HEADINGS, QUESTIONS, THREAD, Blocks, is_named_main
 
 # Words of class names, ids and roles. Anything but a letter parts them: "related-posts", "post_related", "js-share".
 # The first kind says what a block is; the second, used for parts of an article too, yields to sentences.
@@ -38,6 +38,7 @@ _PERHAPS_AROUND = re.compile(
     )(?![a-z])""",
     re.VERBOSE,
 )
+_TALK = re.compile(r"(?<![a-z])(?:comments?|commentlist|replies|respond)(?![a-z])", re.IGNORECASE)
 _ANY = re.compile(f"(?:{_AROUND.pattern})|(?:{_PERHAPS_AROUND.pattern})", re.VERBOSE)
 _BODY = re.compile(
     r"""(?<![a-z])(?:
@@ -74,6 +75,15 @@ def kept(blocks: Blocks) -> list[bool]:
         return [True] * len(blocks.tags)
     outside = shown(blocks)
     top = _scope(blocks, outside)
+    if blocks.thread != THREAD:
+        keep = _judged(blocks, outside, top)
+        if blocks.thread != QUESTIONS or _prose(blocks, keep) * 2 >= blocks.prose[top]:
+            return keep
+    blocks.names = [_TALK.sub("", names) for names in blocks.names]
+    return _judged(blocks, outside, top)
+
+
+def _judged(blocks: Blocks, outside: list[bool], top: int) -> list[bool]:
     end = _end(blocks, top)
     scoped = [False] * top + outside[top:end] + [False] * (len(blocks.tags) - end)
     by_links = 0 if top and blocks.prose[top] * _INDEX_SHARE < blocks.sizes[top] else _DENSE | _CARDS
@@ -98,10 +108,14 @@ def shown(blocks: Blocks) -> list[bool]:
 
 def _is_enough(blocks: Blocks, keep: list[bool], top: int) -> bool:
     if blocks.prose[top] >= ENOUGH_CHARS:
-        left = sum([prose for at, _, _, prose, _ in blocks.lines if prose and keep[at]])
-        return left >= max(ENOUGH_CHARS // 2, blocks.prose[top] // _LEAST_SHARE)
+        return _prose(blocks, keep) >= max(ENOUGH_CHARS // 2, blocks.prose[top] // _LEAST_SHARE)
     left = sum([len(text) for at, text, _, _, _ in blocks.lines if keep[at]])
     return left > 0 and left * _LEAST_SHARE >= blocks.sizes[top] * 2
+
+
+def _prose(blocks: Blocks, keep: list[bool]) -> int:
+    """The characters of the sentences that are kept."""
+    return sum([prose for at, _, _, prose, _ in blocks.lines if prose and keep[at]])
 
 
 def _scope(blocks: Blocks, outside: list[bool]) -> int:
@@ -139,7 +153,7 @@ def _without(blocks: Blocks, scoped: list[bool], within: range, rules: int) -> l
     sizes, links, headed = blocks.sizes, blocks.links, blocks.headed
     by_name = rules & _NAMES
     half = prose[within.start - 1] / 2  # of the sentences: what holds more is the content
-    most = sizes[within.start - 1] / 2
+    most = sizes[within.start - 1] / 2  # of the text: what holds more is the content whatever its links are
     tables = _tables(blocks) if "table" in tags else {}
     held = _held(blocks, tables)
     for n in within:
@@ -152,7 +166,7 @@ def _without(blocks: Blocks, scoped: list[bool], within: range, rules: int) -> l
             or (tags[parents[n]] == "header" and _is_beside_title(blocks, n))
         ):
             keep[n] = False
-        elif links[n] and tags[n] in _BOXES and not _is_part(blocks, n):
+        elif links[n] and sizes[n] <= most and tags[n] in _BOXES and not _is_part(blocks, n):
             is_dense = rules & _DENSE and _is_dense(blocks, n, tables, held)
             keep[n] = not (is_dense or (rules & _CARDS and _is_cards(blocks, n, held)))
     return keep

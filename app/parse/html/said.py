@@ -14,6 +14,7 @@ import orjson
 
 from app.model.page import Dated
 from app.parse.html import dates, tree
+from app.parse.html.blocks import is_permalink
 from app.parse.html.text import fold
 from app.parse.html.tree import Element
 from app.words import scalar
@@ -129,6 +130,12 @@ def _things(document: object) -> Iterator[dict[str, Any]]:
                 waiting.append(thing["@graph"])
 
 
+def _written(heading: Element) -> str:
+    """The text of a heading, without the signs that link to where it stands."""
+    signs = {link.text for link in heading.iter("a") if link.text and is_permalink(link.text)}
+    return "".join(text for text in heading.itertext() if text not in signs)
+
+
 def _headline(found: _Found, title: str | None) -> str | None:
     """The `h1` that shares most with the titles, else the headline of JSON-LD, else a title without the site's name."""
     named = found.metas.get("og:title") or found.metas.get("twitter:title") or ""
@@ -138,7 +145,7 @@ def _headline(found: _Found, title: str | None) -> str | None:
     texts = [
         text
         for heading in found.headings[:MOST_H1]
-        if not tree.is_drawn(heading) and (text := fold("".join(heading.itertext())[:_VALUE_CHARS]))
+        if not tree.is_drawn(heading) and (text := fold(_written(heading)[:_VALUE_CHARS]))
     ]
     best = texts[0] if texts else ""
     if len(texts) > 1:

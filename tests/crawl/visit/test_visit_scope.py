@@ -90,7 +90,7 @@ def test_a_crawl_at_its_budget_goes_on_where_it_stopped(worker: Worker, web: Web
     site = small_site(web, 12)
     crawl = start(worker, site.url(), budgets=Budgets(max_pages=5))
     run(worker)
-    edit(worker.engine, worker.settings, crawl.name, CrawlChange(budgets={"max_pages": None}))
+    edit(worker.engine, worker.settings, crawl.name, CrawlChange(exact={"max_pages": None}))
     crawls.start(worker.engine, crawl.name)
     run(worker)
     assert Counter(site.pages_asked) == dict.fromkeys(site.pages, 1)
@@ -112,7 +112,7 @@ def test_what_is_queued_is_judged_again_before_it_is_fetched(worker: Worker, web
     start(worker, site.url("/"), budgets=Budgets(max_pages=1))
     run(worker)
     assert site.pages_asked == ["/"]
-    edit(worker.engine, worker.settings, "c", CrawlChange(exclude=("/shop",), budgets={"max_pages": None}))
+    edit(worker.engine, worker.settings, "c", CrawlChange(exclude=("/shop",), exact={"max_pages": None}))
     crawls.start(worker.engine, "c")
     run(worker)
     assert site.pages_asked == ["/", "/docs"]

@@ -33,6 +33,53 @@ def read(markup: str) -> str:
     return text.main_text(root, text.hidden_roots(root))
 
 
+TOPIC = "".join(f"<div class=post>{each} {each}</div>" for each in (ONE, TWO, THREE))
+POSTS = "\n".join(f"{each} {each}" for each in (ONE, TWO, THREE))
+CHOICES = f"<label>Mail <input></label><select>{f'<option>{ONE} {TWO}' * 9}</select>"
+ROWS = "<tr><td>1<td><a href=b>The book with a title</a> by whom" * 30
+THREAD = "<div itemscope itemtype=https://schema.org/DiscussionForumPosting>"
+DISCUSSION = '<script type="application/ld+json">{"@type": "DiscussionForumPosting"}</script>'
+QUESTIONS = "<div itemscope itemtype=https://schema.org/QAPage>"
+REPLY = f"<div class=comment><p>{TWO} {THREE}</p></div>"
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        pytest.param(f"{DISCUSSION}{ARTICLE}{REPLY}", f"{BODY}\n{TWO} {THREE}", id="replies of a discussion"),
+        pytest.param(
+            f"{THREAD}{ARTICLE}<ul id=replies><li>{THREE}</ul>",
+            f"{BODY}\n{THREE}",
+            id="replies of a discussion in microdata",
+        ),
+        pytest.param(f"{ARTICLE}{REPLY}", BODY, id="comments on an article"),
+        pytest.param(f"{QUESTIONS}{ARTICLE}{REPLY}", BODY, id="remarks on an answer"),
+        pytest.param(
+            f"{QUESTIONS}<p>{ONE} {ONE}</p><p>{TWO} {TWO}</p>{REPLY * 5}",
+            "\n".join([f"{ONE} {ONE}", f"{TWO} {TWO}", *[f"{TWO} {THREE}"] * 5]),
+            id="answers that are named comments",
+        ),
+        pytest.param(
+            f"<h1>Topic</h1><form>{TOPIC}</form>",
+            f"Topic\n{POSTS}",
+            id="a form that holds the posts",
+        ),
+        pytest.param(
+            f"{ARTICLE}<form>{CHOICES}{ONE} {TWO}</form>",
+            BODY,
+            id="a form with many choices and a word on privacy",
+        ),
+        pytest.param(
+            f"<p>{ONE} {TWO}</p><p>{THREE} {ONE}</p><div>Books</div><div><table>{ROWS}</table></div>",
+            "\n".join([f"{ONE} {TWO}", f"{THREE} {ONE}", "Books", *["1 The book with a title by whom"] * 30]),
+            id="a list of links that holds most of the text",
+        ),
+    ],
+)
+def test_what_a_page_is_decides_what_stands_around_it(markup: str, expected: str) -> None:
+    assert read(markup) == expected
+
+
 @pytest.mark.parametrize(
     # markup, main text
     ("markup", "expected"),

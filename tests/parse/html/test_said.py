@@ -25,6 +25,8 @@ LD = '<script type="application/ld+json">{}</script>'
         ("<title>News</title>" + LD.format('{"headline": "Ships"}'), "Ships"),
         ("<title>Well-known words</title>", "Well-known words"),
         ("<title>Ships</title><svg><h1>Logo</h1></svg>", "Ships"),
+        ("<title>A</title><h1>1. Learn C#<a class=headerlink href=#learn-c>¶</a></h1>", "1. Learn C#"),
+        ("<title>A</title><h1><a href=#x> # </a>Ships <a href=/sea>at sea</a></h1>", "Ships at sea"),
         ("<p>text", None),
         ("<h1> </h1><title>A</title>", "A"),
     ],
