@@ -8,7 +8,7 @@ from starlette.responses import Response
 from app.admin import crawls, options
 from app.admin.board import lists
 from app.admin.board.pulse import look_at
-from app.admin.board.tally import DAYS
+from app.admin.report import DAYS
 from app.store import crawls as crawl_rows
 from app.store import db
 from app.store.crawls import Crawl
