@@ -121,7 +121,7 @@ def add(
     """Add seeds to a crawl. Good lines are added whatever the bad ones are; empty lines and # comments are skipped.
 
     The crawl's scope is widened to hold them; a finished crawl becomes active.
-    lines: a URL each, or (line number, URL) as `seed_file.seeds` reads them.   crawl: or a function that opens it,
+    lines: a URL each, or (line number, URL) as `seeds` reads them.   crawl: or a function that opens it,
     called at the first good line.   kind: SITEMAP for URLs of sitemaps, whose pages are the seeds
     """
     bad, canon = BadSeeds(), make_canon(settings)

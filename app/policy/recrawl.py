@@ -8,7 +8,7 @@ H. Garcia-Molina, "Effective page refresh policies for web crawlers", ACM TODS 2
 multiplier also in Y. Azar, E. Horvitz, E. Lubetzky, Y. Peres, D. Shahaf, "Tractable near-optimal policies for
 crawling", PNAS 115(32), 2018.
 
-Both take λ as known. Here the gain is its mean over the belief about λ (`change_rate`), which has a closed form, and
+Both take λ as known. Here the gain is its mean over the belief about λ, which has a closed form, and
 which keeps looking at pages that little is known of: exploring needs no rule of its own.
 
 Pages that change by other kinds of process are in `tests/policy/changing_web.py`.

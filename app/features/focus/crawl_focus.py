@@ -155,7 +155,7 @@ class CrawlFocus:
         return None if kind is None or self.profile.allows(url) else kind
 
     def copies(self, url: Url) -> str | None:
-        """How it differs from a page that was fetched, if that brings nothing (`siblings`); else a worse subset."""
+        """How it differs from a page that was fetched, if that brings nothing (`shape`); else a worse subset."""
         return None if not self.judges or self.profile.allows(url) else self.copied(url.target)
 
     def copied(self, target: str, *, is_spared: bool = False) -> str | None:
