@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
     from app.config import Settings
-    from app.crawl.page.attempt import Attempt
-    from app.crawl.page.page_read import PageRead
+    from app.crawl.page.attempt import Attempt, PageRead
     from app.crawl.state.batch import Batch
     from app.crawl.state.finder import Finder
     from app.crawl.state.origins import HostOrigins

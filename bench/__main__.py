@@ -10,7 +10,6 @@ from bench import (
     claim,
     crawl,
     fleet,
-    growth,
     memory,
     polite,
     real,
@@ -19,7 +18,6 @@ from bench import (
     search,
     shared_address,
     slow,
-    viewers,
 )
 from bench.report import BenchError
 
@@ -34,9 +32,7 @@ BENCHES: dict[str, Callable[[argparse.Namespace], None]] = {
     "shared": shared_address.main,
     "memory": memory.main,
     "scale": scale.main,
-    "growth": growth.main,
     "search": search.main,
-    "viewers": viewers.main,
 }
 DEFAULT = ("crawl", "claim", "polite")
 
@@ -52,7 +48,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(BENCHES)}; D: {' '.join(DEFAULT)}")
     _of_the_web(parser.add_argument_group("the web (crawl, real, memory, polite, fleet)"))
     _of_the_run(parser.add_argument_group("the run"))
-    _of_the_frontier(parser.add_argument_group("the frontier (scale, viewers)"))
+    _of_the_frontier(parser.add_argument_group("the frontier (scale)"))
     arguments = parser.parse_args()
     if unknown := [name for name in arguments.names if name not in BENCHES]:
         parser.error(f"no benchmark named {unknown[0]}; there are {', '.join(BENCHES)}")
@@ -103,7 +99,7 @@ def _of_the_run(run: argparse._ArgumentGroup) -> None:
         "--seconds",
         type=int,
         default=60,
-        help="polite, fleet, slow, road, real: length of the run; viewers: of each third; D: 60",
+        help="polite, fleet, slow, road, real: length of the run; D: 60",
     )
     run.add_argument("--scenes", help=f"shared: of {','.join(shared_address.SCENES)} and their like; D: all")
     run.add_argument("--threads", type=_numbers, default=64, help="road: of a process, one run each; D: 64")
@@ -124,9 +120,7 @@ def _of_the_run(run: argparse._ArgumentGroup) -> None:
 
 
 def _of_the_frontier(frontier: argparse._ArgumentGroup) -> None:
-    frontier.add_argument(
-        "--urls", type=_numbers, default=(100_000, 1_000_000), help="D: 100000,1000000; viewers: the last"
-    )
+    frontier.add_argument("--urls", type=_numbers, default=(100_000, 1_000_000), help="D: 100000,1000000")
     frontier.add_argument(
         "--seeds", type=int, default=1_000_000, help="imported into an empty database; D: 1000000; 0: none"
     )

@@ -19,7 +19,7 @@ from statistics import median
 from typing import NamedTuple
 
 from app.browser.find import find
-from app.browser.pool import Browsers
+from app.browser.page import Browsers
 from app.browser.process import FLAGS, measure
 from app.browser.values import Answer, Bounds, BrowserProblem, Chromium, Rendering
 from tests.browser.processes import below, status

@@ -23,7 +23,7 @@ from app.crawl.visit import settle
 from app.crawl.visit.visit import take_up
 from app.model import Reply, Request, RequestKind, Url, VisitEnding
 from app.policy.candidate import Candidate
-from app.policy.lifecycle_visit import VisitEvent
+from app.policy.lifecycle import VisitEvent
 from app.store import db, suppressions, urls
 from app.store.host_rows import Offer
 from app.store.url_rows import Admission, admission

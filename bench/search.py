@@ -1,7 +1,7 @@
 """(i) Full-text search over made-up pages: latency of rarer and common words as the index grows, and what a page costs.
 
 Words follow Zipf's law (200,000 words, exponent 1), 400 of them a page, in English pages of 1,000 to a host. The
-product's own janitor indexes the first size (`app.features.search.janitor`); a larger one is the same pages again
+product's own janitor indexes the first size (`app.features.search.find`); a larger one is the same pages again
 under other hosts and keys, as stemming a million takes an hour, and its index of words is built at once. The product's
 own search is timed, transactions and passages included, by the clock and by the CPU of both processes. Bars: p95 at
 the largest size, 50 ms for two rarer words, 500 ms for common ones. A million pages take some 10 GB of disk.
@@ -20,8 +20,7 @@ import psycopg
 from sqlalchemy import Engine, text
 
 from app.config import Settings, load
-from app.features.search.find import search_pages
-from app.features.search.janitor import index_pages
+from app.features.search.find import index_pages, search_pages
 from app.local.services import start_postgres
 from bench import tiptoe
 from bench.claim import empty_database, timed

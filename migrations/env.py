@@ -6,17 +6,17 @@ from sqlalchemy import Connection
 from app.config import current
 from app.errors import SettingError
 from app.features.schema import schema
-from app.store import db, migrate, views
+from app.store import db, migrate
 
 
 def run_on(connection: Connection) -> None:
     context.configure(connection=connection, target_metadata=schema(), include_name=migrate.is_declared(connection))
-    views.drop(connection)
+    migrate.drop_views(connection)
     context.run_migrations()
     if (
         context.get_context().get_current_revision() == migrate.revisions()[-1]
     ):  # an older schema need not have all they show
-        views.recreate(connection)
+        migrate.recreate_views(connection)
 
 
 def run() -> None:

@@ -13,8 +13,8 @@ from sqlalchemy import text
 
 from app.cli import make_app
 from app.model import Cause, CrawlEnding, Outcome, Refusal, RestReason, VisitEnding
-from app.policy import lifecycle, lifecycle_visit
-from app.store import db, views
+from app.policy import lifecycle
+from app.store import db, migrate
 from tests import catalogue_tables, settings_table
 from tests.acceptance.pages import PAGES, blocks
 
@@ -100,14 +100,14 @@ def test_every_reason_is_explained_and_no_other(heading: str, members: type[StrE
     [
         lifecycle.URL_TRANSITIONS,
         lifecycle.HOST_TRANSITIONS,
-        lifecycle_visit.VISIT_TRANSITIONS,
-        lifecycle_visit.BATCH_TRANSITIONS,
+        lifecycle.VISIT_TRANSITIONS,
+        lifecycle.BATCH_TRANSITIONS,
     ],
 )
 def test_the_diagrams_are_the_tables(table: Mapping[tuple[StrEnum, StrEnum], StrEnum]) -> None:
     diagram = lifecycle.diagram(table)
     blocks = re.findall(r"```mermaid\n(.*?)\n```", (DOCS / "mechanisms.md").read_text(), re.DOTALL)
-    assert diagram in blocks, "run `python -m app.policy.lifecycle` and `python -m app.policy.lifecycle_visit`"
+    assert diagram in blocks, "run `python -m app.policy.lifecycle`"
 
 
 @pytest.mark.parametrize("state", [*lifecycle.UrlState, *lifecycle.HostState])
@@ -135,7 +135,7 @@ def test_every_view_is_in_the_cookbook_and_commented(database_url: str) -> None:
             ).all()
         )
     engine.dispose()
-    assert set(comments) == set(views.names())
+    assert set(comments) == set(migrate.view_names())
     for name, comment in comments.items():
         assert comment, f"{name} has no comment"
         assert name in cookbook

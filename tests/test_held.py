@@ -15,7 +15,7 @@ ROWS = "app.store."  # its records are rows
 # record → its fields today
 WIDE = {
     "app.admin.robots_report:Ruling": 26,
-    "app.model.capture:Capture": 22,
+    "app.model.fetch:Capture": 22,
     "app.model.fetch:Reply": 21,
     "app.net.exchange:Exchange": 22,
 }
@@ -23,35 +23,30 @@ WIDE = {
 # what a process waits on, starts or keeps → module and how often
 HELD = {
     "locks": """
-        app.beat.reread_pages app.celery_redis app.crawl.state.lots:3
-        app.crawl.state.line:2 app.crawl.state.setup app.crawl.state.worker app.features.archive.bodies
-        app.features.archive.keeper:3 app.features.archive.segment:2 app.features.archive.writer
-        app.features.render.at_host app.features.render.cache app.features.render.requests
-        app.local.background:2 app.local.rendering app.metrics.fleet app.net.dns:2 app.net.adapter:2 app.parse.language
-        app.runtime.clock_tie app.runtime.delay_queue:3 app.runtime.group_commit:2 app.runtime.intake:3
-        app.runtime.lru app.runtime.memory_gate app.runtime.seats app.sandbox.pool:2 app.web.checks
-        app.web.once:2 app.web.pages.export_form app.web.pages.picture app.web.pulse app.web.users workers.bell
-        workers.extract:2 workers.process workers.visit
+        app.beat.reread_pages app.celery_redis app.crawl.state.ceiling app.crawl.state.grants:2
+        app.crawl.state.line:3 app.crawl.state.setup app.crawl.state.worker app.features.archive.keeper:3
+        app.features.archive.recording app.features.archive.segment:2 app.features.archive.writer
+        app.features.render.cache app.features.render.requests app.local.background app.local.stack
+        app.metrics.fleet app.net.adapter:2 app.net.dns:2 app.parse.language app.runtime.clock_tie
+        app.runtime.delay_queue:3 app.runtime.group_commit:2 app.runtime.intake:3 app.runtime.lru
+        app.runtime.memory_gate app.runtime.seats app.sandbox.child:2 app.web.board:4 app.web.pages.capture
+        app.web.pages.export_form app.web.users workers.extract:2 workers.process workers.visit:2
     """,
     "threads": """
-        app.admin.extract app.admin.seeds app.beat.reread_pages app.browser.connection
-        app.browser.traffic app.celery
-        app.features.archive.keeper:2 app.features.render.serve app.local.background
-        app.local.demo.web app.local.rendering app.metrics.fleet app.metrics.serve app.net.dns app.runtime.broker
-        app.runtime.delay_queue app.sandbox.pool app.web.checks app.web.once
-        workers.bell workers.watchdog:3
+        app.admin.extract app.admin.seeds app.beat.reread_pages app.browser.connection app.browser.requests
+        app.celery app.features.archive.keeper:2 app.features.render.serve app.local.background app.local.demo
+        app.local.stack app.metrics.fleet app.metrics.serve app.net.dns app.runtime.broker
+        app.runtime.delay_queue app.sandbox.child app.web.board:2 workers.visit workers.watchdog:3
     """,
     "caches": """
-        app.clock app.config app.crawl.state.setup app.crawl.state.slot app.crawl.visit.write
-        app.features.archive.cdxj app.features.archive.record app.features.extract.items app.features.near.likeness
-        app.features.tables.rows app.net.address app.net.head:2 app.net.http app.parse.charset
-        app.parse.html.content:2 app.parse.html.survey
+        app.clock app.config app.crawl.state.shared_budgets app.crawl.visit.write app.features.archive.record:2
+        app.features.extract.child app.features.near.likeness app.features.tables.rows app.net.address
+        app.net.head:2 app.net.http app.parse.charset app.parse.html.content:2 app.parse.html.survey
         app.parse.language:2 app.plugins:2 app.policy.focus.novelty:2 app.policy.focus.profile
-        app.policy.recrawl app.policy.focus.shape app.policy.focus.shipped app.policy.host:2 app.policy.identity
-        app.policy.media_type app.policy.robots_match app.policy.scope app.policy.tdm app.policy.url:2
-        app.policy.words app.runtime.process_name app.store.db:2 app.store.suppressions app.store.views
-        workers.bell
-        workers.extract:2 workers.maintenance workers.process:4 workers.render
+        app.policy.focus.profile_text app.policy.focus.shape app.policy.host:2 app.policy.identity
+        app.policy.media_type app.policy.recrawl app.policy.robots_match app.policy.scope app.policy.tdm
+        app.policy.url:2 app.policy.words app.runtime.process_name app.store.db:2 app.store.suppressions
+        workers.extract:2 workers.maintenance workers.process:4 workers.render workers.visit
     """,
 }
 
@@ -84,6 +79,6 @@ def test_nothing_more_is_waited_on_started_or_kept(kind: str) -> None:
 
 def test_the_lists_are_of_what_there_is() -> None:
     """They see what a module holds: a list that finds nothing would pass for ever."""
-    assert house.held()["locks"]["app.sandbox.pool"] == 2
+    assert house.held()["locks"]["app.sandbox.child"] == 2
     assert above({"a": 2, "b": 1}, {"a": 1, "b": 1}) == {"a": 2}
     assert below({"a": 1}, {"a": 2, "b": 1}) == ["a", "b"]

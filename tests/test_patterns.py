@@ -27,11 +27,11 @@ KNOWN = {
     ("app/plugins.py", "prefix"): "the plugin's name",
     ("app/policy/focus/profile_text.py", "text"): "the user's profile",
     ("app/policy/scope.py", "text"): "the user's scope",
-    ("app/policy/walls.py", "_title phrases"): "our list of walls",
-    ("app/policy/walls.py", "body"): "our list of walls",
-    ("app/policy/walls.py", "phrases"): "our list of walls",
-    ("app/policy/walls.py", "said"): "our list of walls",
-    ("app/policy/walls.py", "value"): "our list of walls",
+    ("app/policy/blocks.py", "_title phrases"): "our list of walls",
+    ("app/policy/blocks.py", "body"): "our list of walls",
+    ("app/policy/blocks.py", "phrases"): "our list of walls",
+    ("app/policy/blocks.py", "said"): "our list of walls",
+    ("app/policy/blocks.py", "value"): "our list of walls",
     ("app/policy/words.py", "separators"): "classes of characters, in the same module",
 }
 

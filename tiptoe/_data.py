@@ -96,8 +96,7 @@ def items(
     from app.admin.crawls import find
     from app.admin.extract import check_known
     from app.features.export import rows
-    from app.features.export.columns import ExportKind, choose
-    from app.features.export.filters import parse
+    from app.features.export.columns import ExportKind, choose, parse
     from app.features.export.rows import ExportRows
 
     kind = ExportKind.ITEMS
@@ -126,7 +125,7 @@ def add_seeds(crawl: str, seeds: Iterable[str], *, home: str | Path | None = Non
 
     Raises InputError for a URL that is none; the others are added all the same.
     """
-    from app.admin import operators
+    from app.admin import act
     from app.admin.edit import open_crawl
     from app.admin.seeds import add
     from app.errors import InputError
@@ -134,8 +133,8 @@ def add_seeds(crawl: str, seeds: Iterable[str], *, home: str | Path | None = Non
     from app.words import counted
 
     _session.check_series("seeds", seeds)
-    order = operators.of_user("python", "crawl.seeds", crawl)
-    with _session.database(home, may="CREATE") as (settings, engine), operators.noted(engine, order) as note:
+    order = act.of_user("python", "crawl.seeds", crawl)
+    with _session.database(home, may="CREATE") as (settings, engine), act.noted(engine, order) as note:
         added = add(engine, settings, lambda: open_crawl(engine, settings, crawl, CrawlChange()), seeds)
         note.outcome, note.failed = f"{counted(added.added, 'seed')} added", added.is_empty
     if added.bad:

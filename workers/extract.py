@@ -18,10 +18,9 @@ from app import celery_redis
 from app.celery import EXTRACT, app, expiring
 from app.config import current
 from app.errors import InputError, ServiceError
-from app.features.extract.follow import Follower
 from app.features.extract.process import handler_pool, processors
 from app.features.extract.run import AT_ONCE, Runner
-from app.features.extract.write import Extraction
+from app.features.extract.write import Extraction, Follower
 from app.store import db, extractions
 from workers import process
 

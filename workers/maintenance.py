@@ -9,7 +9,7 @@ from functools import lru_cache
 import structlog
 
 from app import plugins
-from app.admin import rounds
+from app.admin import crawls
 from app.beat import finish as finish_crawls
 from app.beat import measure as measure_crawls
 from app.beat import promote as promote_urls
@@ -22,7 +22,7 @@ from app.celery import app
 from app.config import current
 from app.errors import ServiceError
 from app.features.near import find as near_duplicates
-from app.features.search import janitor as index
+from app.features.search import find as index
 from app.hooks import Janitor
 from workers import process
 
@@ -73,7 +73,7 @@ def retain() -> None:
 @app.task(name="tiptoe.rounds", send_events=False)
 def begin_rounds() -> None:
     """Begin rounds of crawls that have one every so often."""
-    _quietly("rounds", lambda: rounds.begin(process.engine(), current()))
+    _quietly("rounds", lambda: crawls.begin(process.engine(), current()))
 
 
 @app.task(name="tiptoe.index", send_events=False)

@@ -13,7 +13,7 @@ from workers import process
 
 @lru_cache(maxsize=1)
 def _service() -> RenderService:
-    from app.browser.pool import Browsers
+    from app.browser.page import Browsers
 
     made: list[Browsers] = []
 
@@ -30,8 +30,7 @@ def _service() -> RenderService:
 
 def _check() -> Chromium | BrowserProblem:
     """Find a browser, and have it render a page."""
-    from app.browser.find import find
-    from app.browser.trial import trial
+    from app.browser.find import find, trial
     from app.metrics.machine import memory
 
     machine = memory()

@@ -1,19 +1,25 @@
-"""The archive as a person asks for it: what is there, whether it is sound and can be written, and pruning it."""
+"""The archive as a person asks for it: what is there, whether it is sound and can be written, and pruning it.
 
-from collections.abc import Sequence
+Reads the stored pages of a crawl again from the archive, as a person orders it. It sends no request.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine
 
 from app.admin import crawls
+from app.admin.crawls import find
 from app.admin.doctor import Check, Grade, broken
+from app.beat.reread_pages import Reread, Rereading, make_readers
 from app.config import Settings
 from app.errors import InputError, TiptoeError
 from app.features.archive import retention, verify
 from app.features.archive.place import ArchivePlace
 from app.features.archive.retention import Pruned
 from app.features.archive.verify import Verification
-from app.store import db, segments
+from app.parse.html.html import READER
+from app.store import db, reread, segments
 from app.store.segments import ArchiveNode, SegmentTotals
 from app.words import sized
 
@@ -102,3 +108,32 @@ def _node(node: ArchiveNode) -> Check:
         finding=f"{node.node} cannot upload: {node.trouble}",
         remedy=f"{sized(node.waiting_bytes)} wait on its disk, and are tried again",
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RereadCrawl:
+    """A crawl whose pages were read again.   left: texts that an earlier version found, and that stay as they are"""
+
+    crawl: str
+    found: Reread
+    left: int
+
+
+def reread_crawl(
+    engine: Engine, settings: Settings, name: str, *, tell: Callable[[Reread], object] = lambda _: None
+) -> RereadCrawl:
+    """Read all pages again whose text another version of the reader found.
+
+    tell: called after each lot with what was found so far. Raises InputError, ServiceError.
+    """
+    crawl = find(engine, name)
+    readers = make_readers(settings)
+    reading = Rereading(engine, settings, crawl.id, readers)
+    try:
+        while reading.lot():
+            tell(reading.found)
+    finally:
+        readers.close()
+    with db.transaction(engine) as tx:
+        left = reread.waiting(tx, crawl_id=crawl.id, reader=READER)
+    return RereadCrawl(crawl=name, found=reading.found, left=left)

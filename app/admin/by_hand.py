@@ -21,10 +21,9 @@ from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import take_up, visit
 from app.errors import InputError, LeaseLost
 from app.features.archive.keep import ARCHIVE
-from app.features.archive.setup import make_keeper
+from app.features.archive.part import make_keeper
 from app.model import Budgets, CrawlSpec, Reply, Request, Unsent, Url
-from app.policy.lifecycle import UrlState
-from app.policy.lifecycle_visit import VisitEvent
+from app.policy.lifecycle import UrlState, VisitEvent
 from app.runtime.process_name import process_name
 from app.store import crawls as crawls_store
 from app.store import db, hosts, urls

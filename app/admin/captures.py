@@ -1,9 +1,13 @@
-"""Shows what the archive has of a page: lists its captures, reads one back, compares two. It sends no request."""
+"""Shows what the archive has of a page: lists its captures, reads one back, compares two. It sends no request.
+
+Names the captures that speak for a page: the site's answer, and the document that a browser made of it.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from sqlalchemy import Connection, Engine
 
@@ -14,7 +18,7 @@ from app.config import Settings
 from app.errors import ArchiveMissing, InputError, SegmentElsewhere
 from app.extras import to_install
 from app.features.archive.read import Archive
-from app.features.export.bodies import can_make_markdown
+from app.features.export.rows import can_make_markdown
 from app.features.rights import rows as rights
 from app.model import Archived, Capture, CaptureKind, Page, Url
 from app.parse import charset
@@ -27,6 +31,7 @@ from app.sandbox.reader import MarkdownOptions, PageOptions
 from app.sandbox.readers import START_S, Death, Readers
 from app.store import board, captures, crawls, db, hosts, page_list, server
 from app.store.board import Row
+from app.store.crawls import Crawl
 from app.store.page_list import ListedPage
 
 LIMIT_MOST = 10_000
@@ -345,3 +350,54 @@ def _other(found: CapturedUrl, latest: Capture, plain: bool) -> Capture:
         remedy = "crawl it again, or name another crawl with --crawl"
         raise InputError(found.url, f"has one capture of a page in {found.crawl}; {remedy}")
     return next((each for each in pages if each.text_sha256 != latest.text_sha256), pages[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedCapture:
+    """A capture of a page.
+
+    capture  its number, as `page show --at` takes it
+    record   of its WARC record; None: it was captured before this was noted
+    made_of  the capture that a browser opened; None: it is the site's answer
+    """
+
+    capture: int
+    fetched_at: datetime
+    record: UUID | None
+    made_of: int | None
+
+    @property
+    def line(self) -> str:
+        """It in words, for a person."""
+        what = "the site's answer" if self.made_of is None else f"what a browser made of {self.made_of}"
+        record = f", record urn:uuid:{self.record}" if self.record else ""
+        return f"capture {self.capture}: {what}{record}"
+
+
+def of_url(tx: Connection, *, host_id: int, crawl_id: int, key: bytes) -> list[ArchivedCapture]:
+    """The rendered document that stands, and the answer that it was made of; without one, the latest answer."""
+    found = captures.of_url(tx, host_id=host_id, crawl_id=crawl_id, key=key)
+    document = document_of(found)
+    if document is None:
+        return []
+    if document.rendered_from is None:
+        return [_named(document)]
+    source = next((each for each in found if each.id == document.rendered_from), None)
+    return [_named(each) for each in (source, document) if each is not None]
+
+
+def no_archive(crawl: Crawl) -> str | None:
+    """Why a crawl has nothing in the archive, and what would change it; None where it keeps one."""
+    if crawl.archive:
+        return None
+    edit, again = f"tiptoe crawl edit {crawl.name} --archive", f"tiptoe crawl start {crawl.name} --again"
+    return f"crawl {crawl.name} keeps no archive; run: {edit}, then {again}"
+
+
+def _named(capture: Capture) -> ArchivedCapture:
+    return ArchivedCapture(
+        capture=capture.id,
+        fetched_at=capture.fetched_at,
+        record=capture.record_id,
+        made_of=capture.rendered_from,
+    )

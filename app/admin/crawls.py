@@ -1,6 +1,11 @@
 """Creates, finds, starts, pauses, resumes, finishes and repeats crawls, by name.
 
 `edit` changes a crawl's specification.
+
+Begins rounds of crawls that have one every so often: `tiptoe crawl edit NAME --every 1d`.
+
+A round begins when it is due and the one before has ended, in a crawl that is not paused. Where one took longer than
+its interval, the next begins as it ends; the times stay whole intervals apart.
 """
 
 import re
@@ -8,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 
+import structlog
 from sqlalchemy import Engine
 
 from app.admin.seeds import swell, wake
@@ -18,11 +24,14 @@ from app.errors import InputError
 from app.model import CrawlEnding, CrawlSpec
 from app.policy import crawl_spec
 from app.store import crawls, db, hosts, urls
+from app.store import crawls as crawl_rows
 from app.store.crawls import Crawl
 from app.store.url_rows import RoundLot
 
 NAME_BYTES_MOST = 100
 _USUAL = CrawlSpec()
+LEASE_S = 600.0  # after a crash in between, another begins the round
+_log = structlog.get_logger()
 
 
 def create(engine: Engine, name: str, spec: CrawlSpec = _USUAL) -> Crawl:
@@ -168,3 +177,18 @@ def _queue_lot(engine: Engine, crawl_id: int, lot: RoundLot) -> Counter[int]:
     with db.transaction(engine) as tx:
         hosts.lock(tx, lot.ids)
         return urls.go_round(tx, crawl_id, lot)
+
+
+def begin(engine: Engine, settings: Settings) -> int:
+    """Begin all rounds that are due. Returns how many."""
+    begun = 0
+    while True:
+        with db.transaction(engine) as tx:
+            due = crawl_rows.lend_round(tx, lease_s=LEASE_S)
+        if due is None:
+            return begun
+        woken = go_round(engine, due.name, settings)
+        with db.transaction(engine) as tx:
+            crawl_rows.begun(tx, due)
+        begun += 1
+        _log.info("rounds.begun", crawl=due.name, hosts=woken)

@@ -1,6 +1,10 @@
 """Checks whether everything that a crawl needs is in order. Each check has a finding, and a remedy.
 
 The caller contacts the broker and the workers; this module judges what they answered. Nothing is changed.
+
+Checks the handlers for `tiptoe doctor`: whether each source loads, what it declares, and who asks for others.
+
+Handlers are loaded as workers load them: in a process of their own, which ends again.
 """
 
 import os
@@ -15,11 +19,13 @@ from typing import Any
 from sqlalchemy import Connection, Engine
 
 from app import owned, plugins
+from app.admin.extract import loaded
 from app.admin.waiting import when
 from app.config import Settings, why_unknown
 from app.crawl.state.seen import Load
 from app.crawl.state.setup import make_credentials, make_signer
-from app.errors import InputError, TiptoeError
+from app.errors import InputError, ServiceError, TiptoeError
+from app.model.handler import HandlerSpec
 from app.policy import identity
 from app.store import caps, crawls, db, hosts, migrate, visits
 from app.words import counted
@@ -28,6 +34,7 @@ LITTLE_SPACE_BYTES = 1024**3
 LEAST_SPACE_BYTES = 100 * 1024**2
 MOST_NAMED = 10
 LONG_BACKLOG = 10_000  # pages, as in app/metrics/ship/alerts.yml
+NAME = "handlers"
 
 
 class Grade(StrEnum):
@@ -312,3 +319,48 @@ def _frontier(settings: Settings, full: Sequence[str], crawls_full: Sequence[str
         return Check(name="frontier", grade=Grade.OK, finding="no host or crawl is at its cap")
     remedy = f"raise {' or '.join(remedies)}, or exclude what fills it; tiptoe crawl report shows what is evicted"
     return Check(name="frontier", grade=Grade.WARN, finding="; ".join(found), remedy=remedy)
+
+
+def sources(settings: Settings) -> tuple[list[Check], list[str]]:
+    """A check of each module and file of TIPTOE_HANDLERS, and the names of the handlers that they declare."""
+    checks, found = [], list[HandlerSpec]()
+    for source in settings.handlers:
+        try:
+            specs = loaded(settings, (source,))
+        except (InputError, ServiceError) as error:
+            checks.append(broken(NAME, error))
+        else:
+            found += specs
+            checks.append(Check(name=NAME, grade=Grade.OK, finding=f"{source}: {_shown(specs)}"))
+    if len(settings.handlers) > 1 and len(found) > len({each.name for each in found}):
+        checks += _together(settings)
+    return checks, [each.name for each in found]
+
+
+def asked_for(engine: Engine, names: Sequence[str]) -> list[Check]:
+    """A warning for each active crawl that names a handler which is not there. The schema must be at head."""
+    with db.transaction(engine) as tx:
+        wanted = {crawl.name: set(crawl.handlers) for crawl in crawls.every(tx) if crawl.state == "active"}
+    return [
+        Check(
+            name=NAME,
+            grade=Grade.WARN,
+            finding=f"crawl {crawl} asks for {', '.join(sorted(lacking))}, which TIPTOE_HANDLERS does not declare",
+            remedy="add its module or file there, or choose others: tiptoe crawl edit NAME --handler",
+        )
+        for crawl, handlers in sorted(wanted.items())
+        if (lacking := handlers - set(names))
+    ]
+
+
+def _together(settings: Settings) -> list[Check]:
+    """The sources that load alone, loaded as workers do: two may declare one name."""
+    try:
+        loaded(settings, settings.handlers)
+    except (InputError, ServiceError) as error:
+        return [broken(NAME, error)]
+    return []
+
+
+def _shown(specs: Sequence[HandlerSpec]) -> str:
+    return ", ".join(f"{each.name} (version {each.version})" for each in specs)

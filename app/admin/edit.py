@@ -17,7 +17,7 @@ from app.model import CrawlChange, CrawlSpec, Url
 from app.model.crawl import OPTIONS, Option
 from app.policy import crawl_spec, scope
 from app.policy.focus.profile import Profile
-from app.policy.focus.shipped import profile_of
+from app.policy.focus.profile_text import profile_of
 from app.policy.scope import ScopeKind
 from app.policy.url import Canon
 from app.store import crawls, db, hosts, urls

@@ -1,18 +1,21 @@
-"""Explains one URL on one page (promise X3): what it is, what happened to it, and what it waits for. Reads only."""
+"""Explains one URL on one page (promise X3): what it is, what happened to it, and what it waits for. Reads only.
+
+Describes how a URL as sent differs from the URL as given. Pure; `app.policy.url` made the changes.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from typing import Any
+from urllib.parse import urlsplit
 
 from sqlalchemy import Connection, Engine
 
-from app.admin import archived, rendering
-from app.admin.archived import ArchivedCapture, no_archive
+from app.admin import captures, rendering
+from app.admin.captures import ArchivedCapture, no_archive
 from app.admin.crawls import find
 from app.admin.robots_report import Ruling, canonical, ruling
-from app.admin.url_changes import respelt
 from app.admin.waiting import Row, host_waits_for, unsent_lately, url_waits_for
 from app.config import Settings
 from app.crawl.frontier.pick import make_scope
@@ -23,12 +26,12 @@ from app.errors import InputError
 from app.features.focus import rows as patterns
 from app.features.focus.focused import REFUSALS
 from app.features.focus.rows import FileEnding
-from app.features.links import rows as links
+from app.features.links import part as links
 from app.features.search import rows as search
 from app.model import Refusal, Url
 from app.policy.focus.patterns import by_form
+from app.policy.focus.profile_text import profile_of
 from app.policy.focus.shape import shape_of
-from app.policy.focus.shipped import profile_of
 from app.policy.lifecycle import said_state
 from app.policy.scope import judge, leads_away, rule
 from app.policy.url import Canon, file_ending
@@ -241,7 +244,7 @@ def _known(tx: Connection, url: Url, host: Row, every: Mapping[int, Crawl]) -> l
             rendering=rendering.of_page(rendered[row["crawl_id"]], every[row["crawl_id"]].render, here)
             if row["crawl_id"] in rendered
             else [],
-            archived=(kept := archived.of_url(tx, host_id=host["id"], crawl_id=row["crawl_id"], key=url.key)),
+            archived=(kept := captures.of_url(tx, host_id=host["id"], crawl_id=row["crawl_id"], key=url.key)),
             unarchived=None if kept or row["fetched_at"] is None else no_archive(every[row["crawl_id"]]),
         )
         for row in urls.find(tx, host_id=host["id"], key=url.key)
@@ -305,3 +308,38 @@ def _as_found(crawl: Crawl, refused: Sequence[Row]) -> str | None:
         if row["crawl_id"] == crawl.id and row["reason"] in {Refusal.NOFOLLOW, Refusal.HIDDEN}:
             return f"{row['reason']}: the link on {row['found_on']}"
     return None
+
+
+def respelt(asked: str, url: Url) -> list[str]:
+    """One phrase per change; none when it is sent as given."""
+    text = asked.strip()
+    if text == url.text:
+        return []
+    try:
+        given, found = urlsplit(text), urlsplit(url.text)
+    except ValueError:
+        return ["spelt as the URL standard has it"]
+    changes: list[str] = []
+    if given.netloc != found.netloc:
+        changes.append(f"host: {given.netloc} → {found.netloc}")
+    if given.path != found.path:
+        changes.append(f"path: {given.path or '(empty)'} → {found.path}")
+    changes += _query(given.query, found.query)
+    if "#" in text:
+        changes.append(f"fragment dropped: #{given.fragment}")
+    return changes or ["spelt as the URL standard has it"]
+
+
+def _query(given: str, found: str) -> list[str]:
+    if given == found:
+        return []
+    names, kept = _names(given), _names(found)
+    dropped = [name for name in names if name not in kept]
+    changes = [f"parameters dropped: {', '.join(dropped)}"] if dropped else []
+    if not dropped:
+        changes.append("escapes in the query normalised")
+    return changes
+
+
+def _names(query: str) -> list[str]:
+    return [part.partition("=")[0] for part in query.split("&") if part]

@@ -15,11 +15,10 @@ from app.admin import crawls
 from app.config import Settings
 from app.errors import InputError
 from app.features.extract import process
-from app.features.extract.follow import Follower
 from app.features.extract.handlers import registered
 from app.features.extract.process import handler_pool, processors
 from app.features.extract.run import Runner
-from app.features.extract.write import Extraction
+from app.features.extract.write import Extraction, Follower
 from app.model.handler import HandlerSpec
 from app.store import db, extractions, items
 from app.store.crawls import Crawl
@@ -30,7 +29,7 @@ PAGES_AT_ONCE = 5_000
 LOOK_S = 0.25
 FAILURES_MOST = 1_000
 EXAMPLES_MOST = 3  # of a cause
-# As app.features.extract.items and app.features.extract.child write causes.
+# As app.features.extract.child and app.features.extract.child write causes.
 MISFITS = "item does not fit: "
 _FAULT = re.compile(rf"(?:^{MISFITS}|; )(?P<field>[^:;]+): (?P<why>.+?) \(got (?P<value>.{{1,60}}?)\)(?=; |$)")
 _RAISED = re.compile(r"raised (?P<error>\w+)\b.*(?P<line>\(\S+:\d+\))")

@@ -14,12 +14,11 @@ from app.config import Settings
 from app.errors import InputError
 from app.features.focus import rows as patterns
 from app.model import RequestKind, Url
-from app.policy.candidate import Candidate
+from app.policy.candidate import SEED_LANE, Candidate
 from app.policy.focus.patterns import Yield, brings
 from app.policy.focus.profile import TrapTerms
+from app.policy.focus.profile_text import profile_of
 from app.policy.focus.score import SEED, unpacked
-from app.policy.focus.shipped import profile_of
-from app.policy.lane import SEED_LANE
 from app.policy.lifecycle import UrlEvent
 from app.store import crawls, db, hosts, recrawls, suppressions, urls
 from app.store.url_rows import admission

@@ -18,7 +18,7 @@ from app.errors import InputError
 from app.model import Origin, Url
 from app.model.reasons import HostWait
 from app.policy.host import queue_for, registrable_domain
-from app.policy.hours import Hours
+from app.policy.moment import Hours
 from app.policy.url import hostname, site_url
 from app.store import budgets, db, domains, fetches, hosts, robots, visits
 from app.store.robots import Stored

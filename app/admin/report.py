@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, Engine
 
@@ -14,7 +14,9 @@ from app.admin.waiting import last_ending, resting_words, when
 from app.admin.webhooks import failing
 from app.config import Settings
 from app.crawl.frontier.pick import make_scope
+from app.errors import InputError
 from app.features.focus import rows as patterns
+from app.features.near import rows as near
 from app.model import CrawlSpec
 from app.model.reasons import Cause, words
 from app.policy.focus.verdict import MOST_LEFT, Measured, left_out, verdict
@@ -50,6 +52,30 @@ _OF_CRAWL = (  # of Totals
     *("id", "name", "state", "ended_because", "ended_detail", "round", "sitemaps", "honour_opt_outs", "archive"),
 )
 _BROUGHT = ("pages", "fetches", "failed", "bytes", "hosts")
+KINDS: Final = ("body", "text", "near", "review")
+MOST_WAITING = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duplicates:
+    """rows: kind, bits, url, of_url, found_at, the latest first.   waiting: pages that are yet to be compared, at most
+    MOST_WAITING
+    """
+
+    rows: Sequence[dict[str, Any]]
+    waiting: int
+
+
+def duplicates(engine: Engine, name: str, *, kind: str | None, n: int) -> Duplicates:
+    """The duplicates of a crawl, of one kind or all. Raises InputError."""
+    if kind is not None and kind not in KINDS:
+        raise InputError(f"--kind {kind}", f"is not a kind of duplicate; choose one of {', '.join(KINDS)}")
+    crawl = find(engine, name)
+    with db.transaction(engine) as tx:
+        return Duplicates(
+            rows=near.listed(tx, crawl_id=crawl.id, kind=kind, n=n),
+            waiting=near.waiting(tx, crawl_id=crawl.id, most=MOST_WAITING),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

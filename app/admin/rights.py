@@ -16,8 +16,7 @@ from app.features.rights.rows import Withdrawal
 from app.model import Url
 from app.policy import robots, tdm
 from app.policy.robots import InForce
-from app.policy.tdm import LICENCE, Signal
-from app.policy.tdm_robots import NO_SIGNALS, RobotsSignals
+from app.policy.tdm import LICENCE, NO_SIGNALS, RobotsSignals, Signal
 from app.store import db, hosts
 from app.store import robots as robots_store
 from app.store.robots import Stored

@@ -16,7 +16,7 @@ from app.errors import InputError, is_ours, one_line
 from app.model import Refusal, Url
 from app.policy import robots, tdm
 from app.policy.robots import Availability, InForce, Robots
-from app.policy.tdm_robots import NO_SIGNALS, RobotsSignals
+from app.policy.tdm import NO_SIGNALS, RobotsSignals
 from app.store import db, parameters
 from app.store.robots import Stored
 from app.words import counted

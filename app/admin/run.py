@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from sqlalchemy import Engine
 
-from app.admin import browser_check
+from app.admin import rendering
 from app.admin.crawls import find, go_round, start
 from app.admin.edit import open_crawl
 from app.admin.seeds import add_urls
@@ -90,7 +90,7 @@ def _opens_pages(engine: Engine, settings: Settings, crawl: Crawl) -> bool:
     with db.transaction(engine) as tx:
         if not renders.due_of_crawl(tx, crawl.id):
             return False
-    found = browser_check.here(settings)
+    found = rendering.here(settings)
     with db.transaction(engine) as tx:
-        browser_check.announce(tx, found)
+        rendering.announce(tx, found)
     return isinstance(found, Chromium)

@@ -15,10 +15,10 @@ from typing import Final
 from sqlalchemy import Engine
 
 from app.admin import captures
-from app.admin.browser_check import here
 from app.admin.crawls import find as find_crawl
+from app.admin.rendering import here
 from app.admin.robots_report import canonical
-from app.browser.pool import Browsers
+from app.browser.page import Browsers
 from app.browser.values import Answer, Ask, Bounds, BrowserDeath, BrowserProblem, PlainResponse, Refused, SubRequest
 from app.config import Settings
 from app.crawl.frontier.pick import make_scope
@@ -27,12 +27,12 @@ from app.crawl.state.setup import make_sender, make_worker
 from app.crawl.state.worker import Worker
 from app.errors import ArchiveMissing, InputError, SegmentElsewhere, ServiceError
 from app.features.archive.read import Archive
-from app.features.archive.rendered import CONTENT_TYPE
-from app.features.render import elsewhere
-from app.features.render.fields import asking
-from app.features.render.put_up import KEPT_HEADERS
+from app.features.archive.recording import CONTENT_TYPE
+from app.features.render import at_host
+from app.features.render.cache import asking
 from app.features.render.requests import TOO_MANY, HostsAsked, as_asked, judged
 from app.features.render.serve import user_agent
+from app.features.render.take_in import KEPT_HEADERS
 from app.model import Capture, CaptureKind, Refusal, Url
 from app.model.render import RenderEnding, RenderRefusal
 from app.policy import media_type
@@ -221,4 +221,4 @@ class _OrSent:
         if not self._hosts.may_ask(url.host):
             return TOO_MANY
         until = worker.monotonic() + worker.settings.render_s
-        return elsewhere.fetch(worker, url, self._from_archive.crawl.id, asking(asked), until=until)
+        return at_host.fetch_elsewhere(worker, url, self._from_archive.crawl.id, asking(asked), until=until)

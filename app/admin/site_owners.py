@@ -8,7 +8,7 @@ from app.config import Settings
 from app.errors import SettingError
 from app.net.signature import DIRECTORY_PATH
 from app.policy import identity, robots
-from app.policy.identity_page import Crawler, addresses, page
+from app.policy.identity import Crawler, addresses, page
 
 
 def files(settings: Settings, now: datetime) -> dict[str, str]:

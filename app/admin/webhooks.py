@@ -17,9 +17,9 @@ from app.config import Settings
 from app.crawl.state.canon import make_canon
 from app.crawl.state.setup import make_resolver
 from app.errors import InputError, NotSent
-from app.features.changes import cursor as cursors
-from app.features.changes import rows, signing, webhooks
-from app.features.changes.cursor import Cursor
+from app.features.changes import rows, webhooks
+from app.features.changes import rows as cursors
+from app.features.changes.rows import Cursor
 from app.features.changes.webhooks import NewWebhook, Webhook
 from app.model import Refusal
 from app.net.address import make_guard
@@ -59,7 +59,7 @@ def add(
     crawl = find_crawl(engine, name)
     filters_of(ChangesWish(kinds=kinds, pattern=pattern))
     address = _checked(settings, url)
-    secret = signing.make_secret()
+    secret = webhooks.make_secret()
     new = NewWebhook(crawl.id, address, secret, kinds=[*kinds] or None, pattern=pattern)
     place = _place(engine, begin)
     with db.transaction(engine) as tx:

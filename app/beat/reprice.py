@@ -14,10 +14,9 @@ from sqlalchemy import Engine
 from app.config import Settings
 from app.errors import InputError
 from app.policy import recrawl
-from app.policy.change_rate import ChangeRate
 from app.policy.focus.profile import Profile
-from app.policy.focus.shipped import profile_of
-from app.policy.recrawl import Terms
+from app.policy.focus.profile_text import profile_of
+from app.policy.recrawl import ChangeRate, Terms
 from app.store import caps, db, recrawls
 from app.store.recrawls import Priced, Sampled
 

@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 
 from app.config import Settings
 from app.crawl.frontier import caps
-from app.policy.caps import floor, higher
+from app.policy.candidate import floor, higher
 from app.store import caps as store
 from app.store import db, suppressions
 

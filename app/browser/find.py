@@ -1,4 +1,7 @@
-"""Finds a Chromium that may render here, and says what is lacking otherwise: none, too old, no guard, no memory."""
+"""Finds a Chromium that may render here, and says what is lacking otherwise: none, too old, no guard, no memory.
+
+Renders one small page, to show that a browser works here: sandbox, guard and pipe.
+"""
 
 import os
 import re
@@ -8,7 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from app.browser import guard
-from app.browser.values import BrowserProblem, Chromium
+from app.browser.page import Browsers
+from app.browser.values import Bounds, BrowserDeath, BrowserProblem, Chromium, PlainResponse, Refused, SubRequest
+from app.model.render import RenderRefusal
 from app.words import sized
 
 # The programs themselves before their wrappers, which add switches of their own.
@@ -28,6 +33,17 @@ INSTALL: Final = (
     "elsewhere set TIPTOE_CHROMIUM=/path/to/chromium"
 )
 _VERSION: Final = re.compile(r"\b(\d+)(?:\.\d+){1,3}\b")
+TRIAL_S = 20.0
+_WORD = "rendered"
+_PAGE = PlainResponse(
+    url="http://trial.invalid/",
+    status=200,
+    headers={"content-type": "text/html; charset=utf-8"},
+    body=(
+        f"<p id=root></p><script>document.getElementById('root').textContent = '{_WORD}'</script>"
+        f"<p>{'a page with text is not waited for, as a shell is. ' * 9}"
+    ).encode(),
+)
 
 
 def find(path: str | None, *, free_bytes: int | None = None) -> Chromium | BrowserProblem:
@@ -73,3 +89,21 @@ def _version(executable: str) -> str | BrowserProblem:
         last = (said.stderr.strip().splitlines() or ["it says no version"])[-1]
         return BrowserProblem(f"{executable} is no Chromium: {last[:100]}", INSTALL)
     return found[0]
+
+
+def trial(chromium: Chromium) -> BrowserProblem | None:
+    """Start the browser, and render. It takes 1.5 seconds. None: it works."""
+    browsers = Browsers(chromium.path, most=1)
+    try:
+        found = browsers.render(_PAGE, _refuse, Bounds(wall_s=TRIAL_S), user_agent="Tiptoe")
+    finally:
+        browsers.close()
+    if isinstance(found, BrowserDeath):
+        return found.problem or BrowserProblem(found.cause, "try another Chromium: TIPTOE_CHROMIUM")
+    if f">{_WORD}<" not in found.html:
+        return BrowserProblem(f"{chromium.path} ran no script", "try another Chromium: TIPTOE_CHROMIUM")
+    return None
+
+
+def _refuse(_: SubRequest) -> Refused:
+    return Refused(RenderRefusal.SCOPE)

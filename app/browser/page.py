@@ -2,23 +2,26 @@
 
 `PageRest` judges when a page is done: its requests are answered, its document is still, and scrolling brings no more
 text.
+
+Browsers, kept between pages: one page at a time in each, started when they are needed, and retired when worn.
 """
 
 import time
 from base64 import b64decode
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import structlog
 
-from app.browser.channel import PageChannel
-from app.browser.connection import BrowserGone, BrowserHung
-from app.browser.process import BUSY, BrowserProcess
-from app.browser.requests import hints
+from app.browser.connection import BrowserGone, BrowserHung, PageChannel
+from app.browser.process import BUSY, BrowserProcess, NotStarted, Wear
+from app.browser.requests import Traffic, hints
 from app.browser.targets import Targets
-from app.browser.traffic import Traffic
 from app.browser.values import Ask, Bounds, BrowserDeath, BrowserProblem, PlainResponse, Rendering
 from app.model.render import RenderEnding, RenderRefusal
+from app.sandbox.child import ProcessPool
 
 STILL_S: Final = 0.5  # without a request or a change; browsers' own "network idle" is the same
 SHORT_STILL_S: Final = 2.0  # while there is hardly any text: its scripts may be about to begin
@@ -29,6 +32,9 @@ PROBE_SHARE: Final = 5  # a look at a large document takes long: then no more th
 SCROLLS_MOST: Final = 10
 SLOW: Final = 10  # looks: a browser that takes long to answer one, on a busy machine, takes long for all that it does
 FORGETS: Final = 0.5  # of the longest look, with each further one
+MOST: Final = 2
+LEAST_S: Final = 15.0  # that a page has, however late its browser is there
+IDLE_S: Final = 60.0
 
 
 class PageRest:
@@ -345,3 +351,37 @@ def _with_frames(html: str, frames: list[Mapping[str, Any]]) -> str:
 def _cut(html: str, most: int) -> tuple[str, bool]:
     body = html.encode("utf-8", "replace")
     return body[:most].decode("utf-8", "ignore"), len(body) > most
+
+
+class Browsers:
+    """The pool: at most `most` browsers, none until one is needed. Threads share it.
+
+    A page has a browser to itself: what one does to its browser, its memory or its processor, no other page feels.
+
+    executable  path of Chromium, as `app.browser.find` found it
+    wear        after which a browser is replaced;   idle_s: so long without a page it is ended
+    """
+
+    def __init__(self, executable: str, *, most: int = MOST, wear: Wear | None = None, idle_s: float = IDLE_S) -> None:
+        self._pool = ProcessPool(partial(BrowserProcess, executable, wear or Wear()), idle_s=idle_s, most=most)
+
+    def render(
+        self, plain: PlainResponse, ask: Ask, bounds: Bounds, *, user_agent: str, screenshot: bool = False
+    ) -> Rendering | BrowserDeath:
+        """Render a page; waits while all browsers are taken. Raises what `ask` raised.
+
+        Waiting for a browser, and for its start, is of the page's time, as its host's lease lasts no longer.
+        """
+        until = time.monotonic() + bounds.wall_s
+        try:
+            with self._pool.lent() as browser:
+                assert browser is not None, "it waits as long as it takes"
+                left_s = max(until - time.monotonic(), min(bounds.wall_s, LEAST_S))
+                return OpenPage(browser, plain, ask, replace(bounds, wall_s=left_s), user_agent).render(screenshot)
+        except NotStarted as error:
+            _log.error("browser.not_started", why=str(error))
+            return BrowserDeath(cause=str(error), problem=error.problem)
+
+    def close(self) -> None:
+        """End the idle browsers. A page that is open still ends by itself, and its browser with it."""
+        self._pool.close()

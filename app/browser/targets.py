@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, Final
 
-from app.browser.channel import PageChannel
-from app.browser.connection import NOISY, Message
-from app.browser.traffic import Traffic
+from app.browser.connection import NOISY, Message, PageChannel
+from app.browser.requests import Traffic
 from app.model.render import RenderRefusal
 
 WORLD: Final = "tiptoe"

@@ -57,7 +57,7 @@ def _drop_unwritten(stream: TextIO) -> bool:
 
 def make_app() -> typer.Typer:
     """Make the app with all commands. Their order in the help is `groups.Root`'s."""
-    from app.cli import changes, crawl_command, demo, doctor, export, plugins, rights, search, shell, sql, status, web
+    from app.cli import changes, crawl_command, demo, doctor, export, extract, page, robots, sql, status, web
     from app.cli.groups import CommandGroup, Root
 
     app = typer.Typer(
@@ -73,15 +73,15 @@ def make_app() -> typer.Typer:
     for name, group in _groups().items():
         app.add_typer(group, name=name, cls=CommandGroup)
     for command in (
-        *(crawl_command.up, demo.demo, web.web, status.status, search.search),
+        *(crawl_command.up, demo.demo, web.web, status.status, page.search),
         *(
             status.audit,
             sql.sql,
             export.export,
-            rights.rights,
+            robots.rights,
             changes.changes,
-            shell.shell,
-            plugins.plugins,
+            extract.shell,
+            doctor.plugins,
             doctor.doctor,
         ),
     ):
@@ -91,7 +91,7 @@ def make_app() -> typer.Typer:
 
 def _groups() -> dict[str, typer.Typer]:
     """The groups but `crawl`, by name."""
-    from app.cli import archive, botauth, extract, identity, page, parameters, profile, robots, seed, sql, url, webhook
+    from app.cli import archive, botauth, changes, extract, host, page, robots, seed, sql, url, worth
 
     return {
         "seed": seed.app,
@@ -99,12 +99,12 @@ def _groups() -> dict[str, typer.Typer]:
         "page": page.app,
         "archive": archive.app,
         "extract": extract.app,
-        "host": parameters.app,
+        "host": host.app,
         "robots": robots.app,
-        "profile": profile.app,
-        "identity": identity.app,
+        "profile": worth.app,
+        "identity": botauth.identity,
         "botauth": botauth.app,
-        "webhook": webhook.app,
+        "webhook": changes.app,
         "db": sql.db_app,
     }
 

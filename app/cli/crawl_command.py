@@ -1,8 +1,15 @@
-"""`tiptoe crawl URL…` and `tiptoe up`: everything on one machine, from nothing to a finished crawl."""
+"""`tiptoe crawl URL…` and `tiptoe up`: everything on one machine, from nothing to a finished crawl.
+
+Pauses a `tiptoe crawl`'s own crawl when the command stops, and sets other active crawls aside while it runs.
+
+Those that killed commands left active are paused for good; those that were made or started by name resume at its end.
+
+Only where the database is ours. On a configured one other workers may serve the same crawls, which we cannot see.
+"""
 
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -12,15 +19,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli import closing
-from app.cli.crawl_options import asked
 from app.cli.database import May, check_schema
-from app.cli.gather import gather
-from app.cli.options import retyped, settings_with, typed
-from app.cli.ordered import ordered
+from app.cli.options import asked, gather, retyped, settings_with, typed
+from app.cli.orders import ordered
 from app.cli.out import AsJson, answer, as_json_text, hushed, say
-from app.cli.own import how_to_resume, serving
-from app.cli.run import compare, patiently, run, warned
+from app.cli.run import MOST_TOLD, Summary, compare, lifted, lines, patiently, run, warned
 from app.cli.web import Web
 from app.cli.web import check as check_web
 from app.cli.web import tell as tell_web
@@ -36,7 +39,6 @@ if TYPE_CHECKING:
     from app.features.export.follow import PageFollower
     from app.local.services import Services
     from app.store.crawls import Crawl
-
 
 Again = Annotated[bool, typer.Option("--again", help="Start another round: everything is due now, with validators.")]
 
@@ -54,6 +56,7 @@ To = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors; with --json the document alone.")]
 MOST_FILE_SEEDS = 10_000
 MOST_NOTED = 10  # seeds in the log of orders, and bad ones that are told
+MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +162,7 @@ def up(settings: "Settings", web: Web = False, as_json: AsJson = False) -> None:
 @contextmanager
 def _services(settings: "Settings") -> "Iterator[tuple[Settings, Services, Engine]]":
     """Postgres, migrated, and a broker that answers: the configured ones, else our own."""
-    from app.cli.broker import check_broker
+    from app.cli.database import check_broker
     from app.crawl.state.setup import make_engine
     from app.local.children import interruptible
     from app.local.home import is_held, open_home
@@ -240,13 +243,13 @@ def _is_file(seed: str) -> bool:
 
 def _in_file(name: str) -> Iterator[str]:
     """The seeds in a file, as `tiptoe seed import` reads it. Raises InputError for none, and for too many."""
-    from app.admin import seed_file
+    from app.admin.seeds import seeds as seeds_in
     from app.cli.seed import lines_of
     from app.errors import InputError
 
     place = 0
     with lines_of(name) as lines:
-        for place, (_, text) in enumerate(seed_file.seeds(lines, suffix=Path(name).suffix.lower()), 1):
+        for place, (_, text) in enumerate(seeds_in(lines, suffix=Path(name).suffix.lower()), 1):
             if place > MOST_FILE_SEEDS:
                 file = shlex.quote(name)
                 how = f"tiptoe seed import NAME {file}, then tiptoe up"
@@ -271,7 +274,7 @@ def _prepare(
     with ordered(engine, "crawl.run", name, asked) as order:
         prepared = prepare(engine, settings, name, wish, seeds, again=again)
         order.outcome = f"{prepared.beginning}; it is {prepared.crawl.state}"
-    for line in closing.lifted(prepared.lifted):
+    for line in lifted(prepared.lifted):
         say(line)
     crawl = prepared.crawl
     if prepared.beginning is Beginning.RESUMED:
@@ -295,11 +298,11 @@ def _following(
     return following(engine, settings, crawl, to)
 
 
-def _tell(services: "Services", summary: closing.Summary, *, seconds: float, as_json: bool, interrupted: bool) -> None:
+def _tell(services: "Services", summary: Summary, *, seconds: float, as_json: bool, interrupted: bool) -> None:
     """Report the result, what to type next, and how to resume."""
     totals, command = summary.totals, typed(services.home)
     resume = how_to_resume(services, totals.name, totals.state, command) if interrupted else []
-    for line in closing.lines(summary, seconds=seconds, home=services.home, command=command, resume=resume):
+    for line in lines(summary, seconds=seconds, home=services.home, command=command, resume=resume):
         say(retyped(line))
     if as_json:
         keys = ("state", "ended_because", "pages", "fetches", "failed", "suppressed", "bytes")
@@ -320,26 +323,25 @@ def _now(engine: "Engine") -> "datetime":
         return server.now(tx)
 
 
-def _summary(engine: "Engine", crawl: "Crawl", since: "datetime", *, may_be_uncompared: bool) -> closing.Summary:
+def _summary(engine: "Engine", crawl: "Crawl", since: "datetime", *, may_be_uncompared: bool) -> Summary:
     from app.admin import rendering
-    from app.admin.duplicates import MOST_WAITING
-    from app.admin.report import led_away, traps_left, why_nothing
+    from app.admin.report import MOST_WAITING, led_away, traps_left, why_nothing
     from app.features.near import rows as near
     from app.store import crawls, db, hosts, suppressions, urls
 
     with db.transaction(engine) as tx:
         totals, now = crawls.totals(tx, crawl.id), crawls.by_id(tx, crawl.id)
-        return closing.Summary(
+        return Summary(
             totals=totals,
             brought=crawls.brought(tx, crawl.id, since=since),
-            failed=crawls.failed_by_host(tx, crawl.id, n=closing.MOST_TOLD),
+            failed=crawls.failed_by_host(tx, crawl.id, n=MOST_TOLD),
             links=[(row["reason"], row["links"]) for row in suppressions.reasons(tx, crawl.id)],
             unopened=rendering.waiting(tx, crawl.id, crawl.render, is_paused=totals.state == "paused"),
             redirects=now.scope_redirects,
             elsewhere=led_away(tx, now),
             refused=urls.refused(tx, crawl.id),
             left=traps_left(tx, crawl.id),
-            paused=hosts.paused_of(tx, crawl_id=crawl.id, n=closing.MOST_TOLD + 1),
+            paused=hosts.paused_of(tx, crawl_id=crawl.id, n=MOST_TOLD + 1),
             uncompared=near.waiting(tx, crawl_id=crawl.id, most=MOST_WAITING) if may_be_uncompared else 0,
             why=() if totals.pages else why_nothing(tx, crawl.id),
         )
@@ -352,3 +354,57 @@ def _where(services: "Services") -> dict[str, object]:
         "password_file": services.password_file,
         "home": services.home,
     }
+
+
+@contextmanager
+def serving(engine: "Engine", settings: "Settings", services: "Services", name: str) -> Iterator[None]:
+    """Context in which this command serves the crawl of this name. Names the others.
+
+    Raises ServiceError, InputError where another command treats sites otherwise.
+    """
+    from app.local import serving
+    from app.local.background import active_names, pause_if_active, restore
+    from app.local.home import open_home
+
+    if services.password_file is None:
+        _name_others(engine, name)
+        yield
+        return
+    home = open_home(services.home)
+    ends, resumes = partial(pause_if_active, engine, name), partial(restore, engine)
+    with serving.serving(home, name, settings, say, at_end=ends, restore=resumes):
+        aside = serving.leave_aside(
+            home, say, pause=partial(pause_if_active, engine), active=partial(active_names, engine)
+        )
+        if aside:
+            say(f"set aside until this crawl stops: {_some(aside)}; tiptoe up serves them all")
+        _name_others(engine, name, aside)
+        yield
+
+
+def how_to_resume(services: "Services", name: str, state: str, command: str) -> list[str]:
+    """The lines that explain how to resume, after Ctrl-C.   command: how a command on the same data begins"""
+    again = "interrupted: run the same command to resume"
+    if state != "active":
+        return [again]
+    others = "another command" if services.password_file is not None else "other workers of this database"
+    return [again, f"{others} may continue it until `{command} crawl pause {name}`"]
+
+
+def _name_others(engine: "Engine", name: str, aside: Sequence[str] = ()) -> None:
+    from app.store import crawls, db
+
+    with db.transaction(engine) as tx:
+        others = [crawl for crawl in crawls.every(tx) if crawl.name not in (name, *aside)]
+    for state, says in (
+        ("paused", "are paused; resume each by its own command"),
+        ("active", "are active and served by these workers too"),
+    ):
+        names = [crawl.name for crawl in others if crawl.state == state]
+        if names:
+            say(f"other crawls {says}: {_some(names)}")
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{', '.join(names[:MOST_NAMED])}{more}"

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli import orders
-from app.cli.crawl_options import edited
 from app.cli.database import open_database
-from app.cli.gather import gather
-from app.cli.options import retyped
-from app.cli.ordered import ordered
+from app.cli.options import edited, gather, retyped
+from app.cli.orders import ordered
 from app.cli.out import AsJson, answer, facts, heading, plain, rows_table, show_json, table
 from app.model import CrawlChange
 from app.words import counted

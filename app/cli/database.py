@@ -2,6 +2,8 @@
 
 A command that may create a home or a crawl may also create a schema; only `crawl`, `up`, `demo` and `db upgrade`
 upgrade one. Every other command names the version that it found and the one that it wants.
+
+Checks that the broker answers; if not, one line names it and the remedy.
 """
 
 import signal
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from app.config import Settings
-
 
 _GRACE_S = 1.0  # Postgres' own end of a statement is the better one: its session is left as it was
 
@@ -117,3 +118,25 @@ def _of_plugins(engine: "Engine", tell: Callable[[str], None]) -> None:
     names = load().plugins
     for line in (*rows.upgrade(engine, strangers(names)), *plugin_list.warnings(engine, names)):
         tell(line)
+
+
+def check_broker(url: str) -> None:
+    """Check that the broker answers. Raises ServiceError."""
+    from app.errors import ServiceError
+    from app.runtime.broker import BrokerProbe
+    from app.words import without_password
+
+    error = BrokerProbe(url, within_s=5.0).why_not()
+    if error is not None:
+        why = str(error).strip().replace("\n", " ") or type(error).__name__
+        if isinstance(error, ValueError):  # a part of the password may be quoted as the port
+            why = "is no URL (percent-encode / # ? @ in a password)"
+        raise ServiceError(
+            f"broker at TIPTOE_BROKER_URL={without_password(url)}",
+            f"{why[:200]}; write redis://host:6379/0 or amqp://host, or unset it for the embedded one",
+        ) from error
+
+
+def kind_of(url: str) -> str:
+    """The transport's name, as its URL says: redis, valkey, amqp …"""
+    return url.partition(":")[0].partition("+")[0]

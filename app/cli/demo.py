@@ -19,7 +19,7 @@ from app.cli.out import AsJson, say, show_json
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from app.local.demo.web import DemoWeb
+    from app.local.demo import DemoWeb
     from app.store.by_host import BroughtByHost, RefusedThere
     from app.store.crawls import Crawl
 
@@ -40,7 +40,7 @@ def demo(
     """Crawl a small web on this machine for two minutes: a healthy site, a trap, a slow, a busy and a closed one."""
     from app.config import current
     from app.crawl.state.setup import make_engine
-    from app.local.demo.web import serve
+    from app.local.demo import serve
     from app.local.services import LocalServices
 
     home = (current().home / "demo").resolve()
@@ -73,7 +73,7 @@ def free_name(engine: "Engine", database_url: str) -> str:
 
 
 def _command(sites: "DemoWeb", name: str, seconds: int, *, web: bool) -> list[str]:
-    from app.local.demo.sites import seed
+    from app.local.demo import seed
 
     options = ["--name", name, "--scope", "any", "--max-pages", str(MOST_PAGES), "--max-seconds", str(seconds)]
     return ["crawl", seed(sites.port), *options, *(["--web"] if web else [])]
@@ -165,7 +165,7 @@ def lines(sites: "DemoWeb", brought: "dict[str, BroughtByHost]", refused: "Seque
 
 def looks(name: str, home: Path, sites: "DemoWeb") -> list[str]:
     """Commands to look at it with."""
-    from app.local.demo.sites import BUSY, CALENDAR, PRIVATE
+    from app.local.demo import BUSY, CALENDAR, PRIVATE
 
     tiptoe = f"tiptoe --home {near(home)}"
     return [

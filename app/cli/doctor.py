@@ -1,19 +1,26 @@
-"""`tiptoe doctor`: checks everything that a crawl needs."""
+"""`tiptoe doctor`: checks everything that a crawl needs.
+
+`tiptoe plugins`: features and plugins, what each does, its state, and why one is left out or off.
+"""
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from app.cli.database import May, open_database
 from app.cli.options import retyped
-from app.cli.out import AsJson, say, show_json, table
+from app.cli.out import AsJson, done, rows_table, say, show_json, table
 
 if TYPE_CHECKING:
     from app.admin.doctor import Check
     from app.config import Settings
 
 PING_S = 2.0
+On = Annotated[
+    str | None,
+    typer.Option("--on", metavar="NAME", help="Write the rows of this plugin again, which was switched off."),
+]
 
 
 def doctor(as_json: AsJson = False) -> None:
@@ -38,7 +45,7 @@ def doctor(as_json: AsJson = False) -> None:
 
 def _examine() -> "list[Check]":
     """Examine each part if the parts that it needs are in order."""
-    from app.admin import archive, browser_check, doctor, handler_check, plugin_list, webhooks
+    from app.admin import archive, doctor, plugin_list, rendering, webhooks
     from app.admin.doctor import Grade
     from app.config import load, unknown_variables
     from app.errors import TiptoeError
@@ -49,9 +56,9 @@ def _examine() -> "list[Check]":
     except TiptoeError as error:
         return [doctor.broken("settings", error)]
     checks = doctor.configuration(settings, unknown_variables())
-    found, names = handler_check.sources(settings)
+    found, names = doctor.sources(settings)
     checks += found
-    checks.append(browser_check.browser(settings))
+    checks.append(rendering.browser(settings))
     served, found = _broker(settings)
     checks += found
     if settings.database_url is None and not has_database(settings.home):
@@ -64,9 +71,9 @@ def _examine() -> "list[Check]":
             checks += found
             if all(check.grade is not Grade.FAIL for check in found):
                 checks += doctor.fleet(engine, settings, served)
-                checks += browser_check.renderers(engine)
+                checks += rendering.renderers(engine)
                 checks += archive.health(engine, settings)
-                checks += handler_check.asked_for(engine, names)
+                checks += doctor.asked_for(engine, names)
                 checks += plugin_list.checks(settings, plugin_list.states(engine))
                 checks += webhooks.checks(engine)
     except TiptoeError as error:
@@ -77,7 +84,7 @@ def _examine() -> "list[Check]":
 def _broker(settings: "Settings") -> "tuple[dict[str, list[str]], list[Check]]":
     """The workers that answer with their queues, the check of the broker, and the check of the workers' own reports."""
     from app.admin.doctor import Check, Grade, broken, declared_otherwise, known_keys
-    from app.cli.broker import check_broker, kind_of
+    from app.cli.database import check_broker, kind_of
     from app.errors import TiptoeError
 
     with ExitStack() as shares:
@@ -107,3 +114,33 @@ def _embedded(settings: "Settings", shares: ExitStack) -> str | None:
     if not is_held(settings.home.resolve() / "run" / "valkey.keeper"):
         return None
     return shares.enter_context(start_valkey(settings.home, say, stay_s=settings.services_stay_s)).url
+
+
+def plugins(on: On = None, as_json: AsJson = False) -> None:
+    """List Tiptoe's features and the plugins that TIPTOE_PLUGINS names, with their hooks, types, columns and tables."""
+    from app.admin import plugin_list
+    from app.config import load
+    from app.errors import TiptoeError
+    from app.local.services import has_database
+
+    settings, known = load(), []
+    if on is not None:
+        with open_database() as (settings, engine):
+            plugin_list.put_on(engine, settings.plugins, on)
+        done(f"{on}: its rows are written again", as_json=as_json, plugin=on)
+        return
+    if settings.database_url is not None or has_database(settings.home):
+        try:
+            with open_database() as (settings, engine):
+                known = plugin_list.states(engine)
+        except TiptoeError as error:
+            say(f"whether one is off is not known: {error}")
+    rows = plugin_list.listed(settings.plugins, known)
+    if as_json:
+        show_json(rows)
+        return
+    words = ("hooks", "reads", "columns", "tables")
+    rows_table(
+        ("name", "of", "version", "state", *words, "problem"),
+        [{**row, **{name: ", ".join(map(str, row[name] or ())) for name in words}} for row in rows],
+    )

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli.database import open_database
-from app.cli.gather import gather
-from app.cli.options import Content, PageContent, retyped
+from app.cli.options import Content, PageContent, gather, retyped
 from app.cli.out import AsJson, answer, say, show_json
 from app.words import counted
 

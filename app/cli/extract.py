@@ -1,5 +1,13 @@
-"""`tiptoe extract`: handlers, from the first one to items of a million pages."""
+"""`tiptoe extract`: handlers, from the first one to items of a million pages.
 
+`tiptoe shell`: a Python prompt over one page, in which a handler is tried out.
+
+The first handler of a user: it works as it stands, on any site, and shows where to go on.
+"""
+
+import code
+import sys
+from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,8 +15,10 @@ import typer
 
 from app.cli.database import open_database
 from app.cli.options import typed
-from app.cli.ordered import ordered
+from app.cli.orders import ordered
 from app.cli.out import AsJson, answer, done, facts, heading, say, show_json, shown, table
+from app.errors import InputError
+from app.model.handler import HANDLER_NAME
 from app.words import counted, rounded
 
 if TYPE_CHECKING:
@@ -18,6 +28,39 @@ app = typer.Typer(no_args_is_help=True, help="Handlers: extract items from archi
 
 SAY_S = 2.0
 OneCrawl = Annotated[str | None, typer.Option("--crawl", help="Of this crawl only.", show_default="all")]
+_TEXT = '''"""A handler for Tiptoe. Try it on one page, then run it over a crawl:
+
+    tiptoe extract try https://example.org/ --handler {file}
+    tiptoe extract run {file} --crawl NAME
+
+To run it while a crawl goes on: TIPTOE_HANDLERS={file}
+"""
+
+from dataclasses import dataclass
+
+import tiptoe
+
+
+@dataclass
+class {model}:
+    """What is extracted from a page. Each field is a column of the view items_{name}."""
+
+    title: str | None
+    headings: list[str]
+    links: int
+
+
+@tiptoe.handler(match=r"", version=1, items={model})  # match: a regular expression, such as r"/books/"
+def {name}(page: tiptoe.Page):
+    """Raise the version when you change it; then run it again: no page is fetched for that."""
+    yield {model}(
+        title=page.title,
+        headings=page.css("h1::text, h2::text").getall(),
+        links=len(page.links),
+    )
+    # for href in page.css("a.next::attr(href)").getall():
+    #     yield tiptoe.follow(href)
+'''
 
 
 @app.callback()
@@ -31,9 +74,8 @@ def new(
     as_json: AsJson = False,
 ) -> None:
     """Write a first handler that works."""
-    from app.features.extract import template
 
-    path = template.write(name, Path())
+    path = write(name, Path())
     if as_json:
         show_json({"file": str(path), "handler": name})
         return
@@ -56,7 +98,7 @@ def run(
 ) -> None:
     """Run a handler over a crawl's archive, without a request. Pages that its version has handled are left out."""
     from app.admin import crawls, extract
-    from app.admin.archived import no_archive
+    from app.admin.captures import no_archive
 
     with open_database() as (settings, engine):
         wanted = extract.named(settings, handler)
@@ -240,3 +282,37 @@ def _span(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3600:.1f} h"
+
+
+def shell(
+    url: Annotated[str, typer.Argument(metavar="URL", help="The page, from the archive, or fetched politely.")],
+    crawl: Annotated[str | None, typer.Option("--crawl", help="Of this crawl only.", show_default="all")] = None,
+) -> None:
+    """Open a Python prompt over a page: page, css, xpath, and items("books.py") for what a handler yields."""
+    from app.admin import extract_try
+
+    with open_database() as (settings, engine):
+        names, source = extract_try.names_for_prompt(engine, settings, url, crawl)
+    say(source)
+    say('page, css("…"), xpath("…"), items("books.py") or items(function); Ctrl-D ends it')
+    if sys.stdin.isatty():
+        import readline  # noqa: F401  # lines can be edited, and found again
+    code.interact(banner="", local=names, exitmsg="")
+
+
+def write(name: str, folder: Path) -> Path:
+    """Write NAME.py with a first handler. Raises InputError for a name that is none, and where the file exists."""
+    if not HANDLER_NAME.fullmatch(name) or not name.isidentifier():
+        raise InputError(f"handler {name!r}", "use 1 to 40 of a-z, 0-9 and _, beginning with a letter, such as books")
+    if iskeyword(name) or name == "tiptoe":
+        raise InputError(f"handler {name!r}", "means something else in Python; choose another name, such as books")
+    path = folder / f"{name}.py"
+    model = "".join(part.capitalize() for part in name.split("_") if part) + "Item"
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(_TEXT.format(name=name, file=path.name, model=model))
+    except FileExistsError:
+        raise InputError(str(path), "already exists; choose another name, or edit it") from None
+    except OSError as error:
+        raise InputError(str(path), f"cannot be written ({error.strerror}); choose another folder") from None
+    return path

@@ -1,16 +1,45 @@
-"""Options that several commands share, and the settings that some of them set."""
+"""Options that several commands share, and the settings that some of them set.
+
+Options that belong together reach a command as one value: `@gather(wish=asked)` fills its parameter `wish`.
+
+`asked` is a function whose parameters are the options. Typer reads them in place of `wish`, in the same place of the
+help, so that commands which share options declare them nowhere twice. (As FastAPI's `Depends`.) A function that makes a
+value may gather parts of it likewise.
+
+The options that say what is asked of a crawl are made of the catalogue, and come to a `CrawlChange`.
+`asked` is for `crawl run`, `seed add` and `seed import`, `edited` for `crawl edit`.
+"""
 
 import os
 import re
 import shlex
 import shutil
 import sys
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from enum import StrEnum
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
+
+from app.model import CrawlChange
+from app.model.crawl import OPTIONS, Kind, Option
+
+if TYPE_CHECKING:
+    from app.config import Settings
+
+Made = TypeVar("Made")
+_TYPES: Final[dict[Kind, Any]] = {
+    "flag": bool | None,
+    "list": list[str] | None,
+    "whole": int | None,
+    "number": float | None,
+}
+_AS_BEFORE: Final = "as before"
+_LIMITS: Final = ("whole", "number")
 
 
 class PageContent(StrEnum):
@@ -27,8 +56,6 @@ Content = Annotated[
     ),
 ]
 
-if TYPE_CHECKING:
-    from app.config import Settings
 
 COMMANDS = (
     *(
@@ -85,7 +112,7 @@ def settings_with(
     allow_network: AllowNetwork = None,
     home: Home = None,
 ) -> "Settings":
-    """The settings, with what the options say (`app.cli.gather`). Raises SettingError, InputError."""
+    """The settings, with what the options say (`gather`). Raises SettingError, InputError."""
     import ipaddress
 
     from app.config import load
@@ -176,3 +203,93 @@ def use_home(ctx: typer.Context, home: Path) -> None:
             os.environ["TIPTOE_HOME"] = before
 
     ctx.call_on_close(restore)
+
+
+def gather(**gatherers: Callable[..., object]) -> Callable[[Callable[..., Made]], Callable[..., Made]]:
+    """{parameter of the command: the function that makes its value of options}."""
+    options = {name: signature(make).parameters for name, make in gatherers.items()}
+
+    def decorate(command: Callable[..., Made]) -> Callable[..., Made]:
+        @wraps(command)
+        def run(**given: Any) -> Made:
+            made = {
+                name: make(**{option: given.pop(option) for option in options[name]})
+                for name, make in gatherers.items()
+            }
+            return command(**given, **made)
+
+        shown: list[Parameter] = []
+        for own in signature(command).parameters.values():
+            shown += options[own.name].values() if own.name in options else [own]
+        run.__signature__ = Signature([each.replace(kind=Parameter.KEYWORD_ONLY) for each in shown])  # type: ignore[attr-defined]  # PEP 362
+        run.__annotations__ = {}  # typer looks there too, for names that only a type checker knows
+        return run
+
+    return decorate
+
+
+def _gathers(parameters: Callable[[Option], Iterator[Parameter]]) -> Callable[..., CrawlChange]:
+    """A function of these parameters that makes the change which they say. It raises InputError."""
+
+    def gathered(**given: Any) -> CrawlChange:
+        values = {}
+        for column, option in OPTIONS.items():
+            is_none = given.get(f"no_{column}", False)
+            if given[column] is not None and given[column] != []:
+                values[column] = _value(option, given[column], is_none)
+            elif is_none:
+                values[column] = ()
+        return CrawlChange(exact=values)
+
+    found = [each for option in OPTIONS.values() for each in parameters(option)]
+    gathered.__signature__ = Signature(found)  # type: ignore[attr-defined]  # PEP 362
+    return gathered
+
+
+def _value(option: Option, given: Any, is_none: bool) -> Any:
+    """The value of an option. Raises InputError."""
+    from app.admin.options import read
+    from app.errors import InputError
+
+    if is_none:
+        raise InputError(f"--{option.flag} and --no-{option.flag}", "exclude each other; choose one")
+    return read(option, given, called=f"--{option.flag}")
+
+
+def _asked(option: Option) -> Iterator[Parameter]:
+    """The parameter of an option with seeds, of a crawl that may be new."""
+    usual = option.usual if option.kind not in _LIMITS else ""
+    if usual and not option.is_fixed:
+        usual = f"{usual}, or as before{f'; of `crawl run`: {usual}' if option.lapses else ''}"
+    of_type = _TYPES.get(option.kind, str | None)
+    yield _parameter(option, of_type, option.sentence, show_default=usual or None)
+
+
+def _edited(option: Option) -> Iterator[Parameter]:
+    """The parameters of an option for a crawl that exists: `none` takes a limit away, `--no-include` patterns."""
+    said, of_type = option.sentence, _TYPES.get(option.kind, str | None)
+    if option.kind in _LIMITS:
+        said, of_type = f"{said}; {option.none}: no limit", str | None
+    elif option.kind == "list":
+        said = f"{said}; replaces the earlier ones"
+    yield _parameter(option, of_type, said, show_default=_AS_BEFORE)
+    if option.kind == "list" and not option.none:
+        default = typer.Option(False, f"--no-{option.flag}", help=f"Remove all --{option.flag} patterns.")
+        yield Parameter(f"no_{option.column}", Parameter.KEYWORD_ONLY, default=default, annotation=bool)
+
+
+def _parameter(option: Option, of_type: Any, said: str, *, show_default: str | None) -> Parameter:
+    flag = f"--{option.flag}"
+    more: dict[str, Any] = {} if show_default is None else {"show_default": show_default}
+    if option.kind == "flag":
+        flag = f"{flag}/--no-{option.flag}"
+    else:
+        is_limit = of_type == str | None and option.kind in _LIMITS
+        more["metavar"] = f"{option.metavar}|{option.none}" if is_limit else option.metavar
+    each = " (may be repeated)" if option.kind == "list" else ""
+    default = typer.Option(None, flag, help=f"{said}{each}.", **more)
+    return Parameter(option.column, Parameter.KEYWORD_ONLY, default=default, annotation=of_type)
+
+
+asked: Final = _gathers(_asked)
+edited: Final = _gathers(_edited)

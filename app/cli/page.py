@@ -1,4 +1,7 @@
-"""`tiptoe page`: pages as the archive has them: listed, shown, compared, read again. Only `get` sends a request."""
+"""`tiptoe page`: pages as the archive has them: listed, shown, compared, read again. Only `get` sends a request.
+
+`tiptoe search CRAWL WORDS…`: the pages of a crawl that say these words, the best first.
+"""
 
 import sys
 from collections.abc import Sequence
@@ -11,10 +14,22 @@ import typer
 
 from app.cli import screenshot
 from app.cli.database import May, answered_within, open_database
-from app.cli.gather import gather
-from app.cli.options import Content, PageContent
-from app.cli.ordered import ordered
-from app.cli.out import AsJson, answer, differing, done, facts, heading, say, show_json, shown, table, write_file
+from app.cli.options import Content, PageContent, gather
+from app.cli.orders import ordered
+from app.cli.out import (
+    AsJson,
+    answer,
+    differing,
+    done,
+    facts,
+    heading,
+    passage,
+    say,
+    show_json,
+    shown,
+    table,
+    write_file,
+)
 from app.words import counted
 
 if TYPE_CHECKING:
@@ -23,6 +38,7 @@ if TYPE_CHECKING:
     from app.admin.captures import CaptureDiff, CapturePage
     from app.beat.reread_pages import Reread
     from app.config import Settings
+    from app.features.search.find import SearchResult
     from app.model import Capture
 
 app = typer.Typer(no_args_is_help=True, help="Pages in the archive: list, show and compare them; get one page now.")
@@ -264,7 +280,7 @@ def reread(
     Title, text, language, dates and data are renewed, and what is made of them is due again; nothing counts as a
     change. A running fleet does it by itself, slowly.
     """
-    from app.admin import reread as act
+    from app.admin import archive as act
 
     with open_database() as (settings, engine):
         found = act.reread_crawl(engine, settings, crawl, tell=_tell_reread)
@@ -363,3 +379,60 @@ def _show_diff(found: "CaptureDiff") -> None:
     for change in found.changes:
         text = counted(int(change.text), "passage") + " as before" if change.kind == "…" else change.text
         differing(change.kind, text, change.marked)
+
+
+def search(
+    crawl: Annotated[str, typer.Argument(metavar="CRAWL", help="Name of a crawl that is indexed (--search).")],
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="WORDS…",
+            help='Words that a page must have; "in quotes": side by side; or; -word: without it (not first).',
+        ),
+    ],
+    limit: Annotated[int, typer.Option(metavar="N", help="At most this many pages.")] = 10,
+    host: Annotated[
+        str | None, typer.Option(metavar="HOST", help="Pages of this host only.", show_default="all hosts")
+    ] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="First index all pages that are not indexed yet.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Search the pages of a crawl by their words, each page's stemmed by its language.
+
+    The newest matches are ranked.
+    """
+    from app.features.search import find as searches
+
+    with open_database() as (settings, engine):
+        if wait:
+            searches.index_all(engine, settings, crawl, lambda pages: say(f"{counted(pages, 'page')} indexed …"))
+        found = searches.search_pages(engine, settings, crawl, " ".join(words), limit=limit, host=host)
+    show_json(found) if as_json else _show_found(found)
+
+
+def _show_found(found: "SearchResult") -> None:
+    for number, hit in enumerate(found.hits, 1):
+        answer(f"{number:2} {shown(hit.title or hit.url)}")
+        answer(f"   {shown(hit.url)}")
+        if hit.passage:
+            passage(hit.passage, hit.marked)
+    if found.hits:
+        answer("")
+    answer(_summary(found))
+    if found.waiting or not found.is_queued:
+        say(f"{_waiting(found)} not indexed yet; beat does it in time, --wait at once")
+
+
+def _summary(found: "SearchResult") -> str:
+    from app.features.search.find import RANKED
+
+    matches = f"{counted(found.matches, 'page matches', 'pages match')} in {shown(found.crawl)}"
+    if found.is_all:
+        return matches
+    return f"{matches}, of the newest {RANKED:,} that have the words; older ones were not ranked"
+
+
+def _waiting(found: "SearchResult") -> str:
+    if not found.is_queued:
+        return f"{counted(found.waiting, 'page')} or more are"
+    return counted(found.waiting, "page is", "pages are")

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from app.cli.crawl_options import asked
 from app.cli.database import May, open_database
-from app.cli.gather import gather
-from app.cli.ordered import ordered
+from app.cli.options import asked, gather
+from app.cli.orders import ordered
 from app.cli.out import AsJson, answer, rows_table, say, show_json
 from app.model import CrawlChange, RequestKind
 from app.words import counted
@@ -88,7 +87,7 @@ def import_(
 
     Bad lines are reported by number, good ones kept; empty lines and # are skipped.
     """
-    from app.admin import seed_file, seeds
+    from app.admin import seeds
     from app.admin.edit import open_crawl
 
     with (
@@ -96,7 +95,7 @@ def import_(
         open_database(May.CREATE) as (settings, engine),
         ordered(engine, "crawl.seeds", crawl, _asked([file], wish)) as order,
     ):
-        rows = seed_file.seeds(_counted(lines), suffix=Path(file).suffix.lower(), column=column)
+        rows = seeds.seeds(_counted(lines), suffix=Path(file).suffix.lower(), column=column)
         into = partial(open_crawl, engine, settings, crawl, wish)
         added = seeds.add(engine, settings, into, rows, kind=_kind(sitemap))
         order.outcome, order.failed = _outcome(added), added.is_empty
@@ -181,9 +180,9 @@ def lines_of(file: str) -> Iterator[Iterable[str]]:
 
 
 def _decoded(opened: "io.BufferedReader[Any]") -> io.TextIOWrapper:
-    from app.admin import seed_file
+    from app.admin import seeds
 
-    encoding = seed_file.encoding(opened.peek(seed_file.MARK_BYTES))
+    encoding = seeds.encoding(opened.peek(seeds.MARK_BYTES))
     return io.TextIOWrapper(opened, encoding=encoding, errors="replace", newline="")
 
 

@@ -9,7 +9,7 @@ from app.cli.crawls import LIKENESS
 from app.cli.database import open_database
 from app.cli.options import retyped
 from app.cli.out import AsJson, answer, facts, heading, rows_table, show_json, shown
-from app.cli.profile import show_parts
+from app.cli.worth import show_parts
 from app.model.reasons import words
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _show(found: "Explanation") -> None:
 
 def _show_crawl(row: "InCrawl") -> None:
     from app.admin.waiting import last_ending
-    from app.model.shell import lines
+    from app.model.render import lines
     from app.policy.focus.score import unpacked
 
     url, page, duplicate = row.url, row.page, row.duplicate

@@ -38,7 +38,6 @@ class BackgroundCrawl:
 
     def __init__(self, settings: Settings, services: Services, engine: Engine, crawl: Crawl) -> None:
         self._stop = threading.Event()
-        self._done = threading.Event()
         self.error: BaseException | None = None
         arguments = (settings, services, engine, crawl)
         self._thread = threading.Thread(target=self._run, args=arguments, name=f"tiptoe {crawl.name}", daemon=True)
@@ -56,10 +55,10 @@ class BackgroundCrawl:
 
     def wait(self, seconds: float) -> bool:
         """Wait for the end of the crawl, for so long at most. Raises what ended its thread."""
-        is_over = self._done.wait(seconds)
+        self._thread.join(seconds)
         if self.error is not None:
             raise self.error
-        return is_over
+        return not self._thread.is_alive()
 
     def _run(self, settings: Settings, services: Services, engine: Engine, crawl: Crawl) -> None:
         try:
@@ -67,8 +66,6 @@ class BackgroundCrawl:
                 _tend(stack, engine, crawl, self._stop)
         except (TiptoeError, OSError) as error:
             self.error = error
-        finally:
-            self._done.set()
 
 
 @contextmanager

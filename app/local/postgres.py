@@ -30,10 +30,16 @@ from psycopg import sql
 
 from app.errors import ServiceError
 from app.extras import to_install
-from app.local.binaries import PostgresPrograms, fingerprint, installed_postgres, postgres_programs
 from app.local.children import spawn
 from app.local.home import Home, Log
-from app.local.running import clear_orphans, free_port
+from app.local.running import (
+    PostgresPrograms,
+    clear_orphans,
+    fingerprint,
+    free_port,
+    installed_postgres,
+    postgres_programs,
+)
 from app.local.supervisor import Recipe, server_environment
 
 # Chooses the embedded Postgres' data folder and user.

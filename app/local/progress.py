@@ -1,6 +1,6 @@
 """Shows a running crawl: one screen, redrawn, on a terminal; elsewhere a line now and then.
 
-It never queries the database: `app.admin.live` does.
+It never queries the database: `app.admin.board.pulse` does.
 """
 
 import sys
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self, TextIO
 
-from app.admin.live import MOST_QUEUED, Look
+from app.admin.board.pulse import MOST_QUEUED, Look
 from app.model.reasons import HostWait, words
 from app.store.live import HostRow
 from app.words import counted, harmless, rounded, sized, told_if_it_can_be

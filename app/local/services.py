@@ -23,10 +23,9 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from app.errors import SettingError
-from app.local.binaries import fingerprint, valkey_program
 from app.local.home import MAKES_IT, Home, Log, find_home, open_home
 from app.local.postgres import Postgres
-from app.local.running import Running, clear_orphans, free_port, join_or_start
+from app.local.running import Running, clear_orphans, fingerprint, free_port, join_or_start, valkey_program
 from app.local.supervisor import Recipe
 from app.words import without_password
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from app.metrics.buckets import Buckets
+from app.metrics.counts import Buckets
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Value = float | Buckets | Mapping[Any, float]  # of a metric without labels, of a histogram, by the values of its labels

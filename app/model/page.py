@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, NamedTuple
 
-from app.model.shell import Evidence
+from app.model.render import Evidence
 
 
 class Link(NamedTuple):

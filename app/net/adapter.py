@@ -29,8 +29,7 @@ from app.clock import monotonic
 from app.model.fetch import Failure
 from app.net.address import make_guard
 from app.net.body import Response
-from app.net.connection import Endpoint, GuardedConnection, GuardedTlsConnection
-from app.net.dial import Dialler
+from app.net.connection import Dialler, Endpoint, GuardedConnection, GuardedTlsConnection
 from app.net.dns import Resolver
 from app.net.exchange import Broken, Exchange, Origin, TooLate
 from app.net.sockets import ONLY_HTTP2, has_name_for_openssl, tls_context
@@ -43,7 +42,7 @@ from app.net.sockets import ONLY_HTTP2, has_name_for_openssl, tls_context
 
 # How HTTP/2 begins, whatever was asked: a SETTINGS frame (RFC 9113 3.4, 4.1, 6.5).
 _SETTINGS = re.compile("\\0\\0.\\x04\\0\\0\\0\\0\\0", re.DOTALL)
-_PORTS = {"http": 80, "https": 443}
+PORTS = {"http": 80, "https": 443}
 
 
 class Idle:
@@ -196,11 +195,11 @@ class Pools(urllib3.PoolManager):
         scheme = (scheme or "http").lower()
         if not host:
             raise urllib3.exceptions.LocationValueError("No host specified.")
-        if scheme not in _PORTS:
+        if scheme not in PORTS:
             raise urllib3.exceptions.URLSchemeUnknown(scheme)
         given = pool_kwargs or {}
         ca = given.get("ca_certs"), given.get("ca_cert_dir")
-        return self.of((scheme, host.strip("[]"), port or _PORTS[scheme]), ca if any(ca) else None)
+        return self.of((scheme, host.strip("[]"), port or PORTS[scheme]), ca if any(ca) else None)
 
     def kept_to(self, origin: Origin) -> str | None:
         """The address of the origin's idle connection; None when there is none."""

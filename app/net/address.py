@@ -7,7 +7,7 @@ services. An IPv6 address that embeds the IPv4 address of the packet's real dest
 v4-compatible, NAT64) is judged by the IPv4 address. IPv6 is closed by default: only 2000::/3 is assigned as
 global unicast (https://www.iana.org/assignments/ipv6-address-space).
 
-Does not resolve names and does not connect: `app.net.dial` asks here about every address before it connects.
+Does not resolve names and does not connect: `app.net.connection` asks here about every address before it connects.
 """
 
 import ipaddress

@@ -5,7 +5,7 @@ wants; an answer that arrives later still fills the cache. At most one lookup pe
 When a name gets no answer, either the name is dead or our name server is. If it is the server, names that
 resolved before get no answer either.
 getaddrinfo hides the records' TTL, so answers are kept for a fixed time. Addresses are not judged here:
-`app.net.dial` asks the guard about each.
+`app.net.connection` asks the guard about each.
 """
 
 import ipaddress
@@ -21,7 +21,7 @@ from typing import Any
 
 from app.clock import monotonic
 from app.errors import NotSent
-from app.net.exhausted import exhausted, is_exhausted
+from app.net.sockets import exhausted, is_exhausted
 
 WITNESSES = 3
 WITNESSED_S = 5.0

@@ -1,7 +1,7 @@
 """One request in progress: what is asked, the time and bytes it has left, and what has happened so far.
 
 A failure is raised as `Broken`. It is neither an OSError nor an urllib3 error, and so passes through the layers of
-requests and urllib3 untouched; so do `TooLate`, and NotSent for a failure that is not the site's (`app.net.exhausted`).
+requests and urllib3 untouched; so do `TooLate`, and NotSent for a failure that is not the site's (`app.net.sockets`).
 """
 
 from collections.abc import Mapping

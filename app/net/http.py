@@ -18,7 +18,7 @@ from app.clock import monotonic
 from app.errors import NotSent, is_ours
 from app.model.fetch import Failure, Reply, Request, RequestKind, Unsent, Whereabouts
 from app.net import decode
-from app.net.adapter import GuardedAdapter
+from app.net.adapter import PORTS, GuardedAdapter
 from app.net.body import Body, Response, read
 from app.net.exchange import Broken, Exchange, Origin, TooLate
 from app.policy import identity
@@ -40,7 +40,6 @@ _ACCEPT_ANY = {
     RequestKind.LICENCE: "application/rsl+xml,application/xml;q=0.9,text/xml;q=0.9,*/*;q=0.5",
     RequestKind.SUBREQUEST: "*/*",
 }
-_PORTS = {"http": 80, "https": 443}
 
 
 class Sender:
@@ -180,13 +179,13 @@ def _split(url: str) -> tuple[str, Origin, str]:
     host, colon, port = authority.rpartition(":")
     if not colon or authority.endswith("]"):
         host, port = authority, ""
-    return authority, (scheme, host.strip("[]"), int(port) if port else _PORTS[scheme]), target
+    return authority, (scheme, host.strip("[]"), int(port) if port else PORTS[scheme]), target
 
 
 def _signed_authority(authority: str, scheme: str) -> str:
     """The authority as a verifier derives it from Host: lower-case, without the default port (RFC 9421 section
     2.2.3)."""
-    return authority.lower().removesuffix(f":{_PORTS[scheme]}")
+    return authority.lower().removesuffix(f":{PORTS[scheme]}")
 
 
 def _sendable(value: str) -> bool:

@@ -1,9 +1,14 @@
 """Sockets, plain or over TLS, bounded by the deadline and the bytes of the exchange that they serve.
 
 The deadline is for the whole response: the timeouts of requests and urllib3 count from byte to byte, so a server that
-drips could hold them for ever. TLS is always verified. `app.net.dial` connects these sockets.
+drips could hold them for ever. TLS is always verified. `app.net.connection` connects these sockets.
+
+Recognises that this process or machine has run out of file descriptors, buffers or memory.
+
+No host is at fault then, and none was contacted.
 """
 
+import errno
 import socket
 import ssl
 import struct
@@ -14,6 +19,7 @@ from urllib3.util.ssl_ import create_urllib3_context
 from urllib3.util.ssl_match_hostname import match_hostname
 
 from app.clock import monotonic
+from app.errors import NotSent
 from app.model.fetch import Failure
 from app.net.exchange import Broken, Exchange
 
@@ -50,6 +56,8 @@ _NAMED = {
     "wrong ssl version": ONLY_OLD_TLS,
     "alert no application protocol": ONLY_HTTP2,
 }
+REMEDY = "raise `ulimit -n` of the process or lower its --concurrency"
+_OURS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
 class PlainSocket(socket.socket):
@@ -159,3 +167,20 @@ def tls_context(
     if ca_file is not None or ca_dir is not None:
         context.load_verify_locations(ca_file, ca_dir)
     return context
+
+
+def is_ours(error: OSError) -> bool:
+    return error.errno in _OURS
+
+
+def is_exhausted() -> bool:
+    """Whether the system gives us no socket just now. A resolver that got none reports only that it failed."""
+    try:
+        socket.socket(socket.AF_INET, socket.SOCK_STREAM).close()
+    except OSError as error:
+        return is_ours(error)
+    return False
+
+
+def exhausted(why: str) -> NotSent:
+    return NotSent("no connection can be opened here", f"{why}; {REMEDY}")

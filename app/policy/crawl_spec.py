@@ -10,7 +10,7 @@ from app.model import CrawlSpec
 from app.model.crawl import OPTIONS, Option
 from app.model.handler import HANDLER_NAME
 from app.policy import scope
-from app.policy.focus.shipped import profile_of
+from app.policy.focus.profile_text import profile_of
 from app.policy.moment import interval_text
 from app.policy.scope import ScopeKind
 

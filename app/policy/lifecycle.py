@@ -1,7 +1,10 @@
-"""THE transition tables: every event of a URL and of a host, and the state it leads to.
+"""THE transition tables: every event of a URL, a host, a visit and its batch, and the state it leads to.
 
 A pair that is not in a table cannot happen: the SQL that moves a row names the state it expects, and does nothing where
 it finds another. `python -m app.policy.lifecycle` prints the diagrams of docs/mechanisms.md.
+
+A visit and its batch are two automata: a batch may be settled while its visit is parked. Moving by what is in no table
+raises KeyError, which is a bug. A crash leaves both where they were, and the lease runs out.
 """
 
 from collections.abc import Mapping
@@ -10,6 +13,95 @@ from typing import TypeVar
 
 _State = TypeVar("_State", bound=StrEnum | None)
 _Event = TypeVar("_Event", bound=StrEnum)
+
+
+class VisitState(StrEnum):
+    TAKEN = "taken"  # its offer was taken up
+    WORKING = "working"  # a thread serves it
+    PARKED = "parked"  # it waits, without a thread, for its turn or for a settle with others
+    CUT_OFF = "cut off"  # Postgres went away under it
+    LEFT = "left"  # the host was given back
+    FENCED = "fenced"  # its lease was lost
+    LOST = "lost"  # nobody knows what became of its last settle: its lease runs out
+
+
+class VisitEvent(StrEnum):
+    SERVED = "served"  # a thread has it
+    PARKED = "parked"
+    CUT_OFF = "cut off"
+    LEFT = "left"  # a settle that gave the host back was committed
+    FENCED = "fenced"
+    LOST = "lost"
+
+
+class BatchState(StrEnum):
+    OPEN = "open"  # results are put into it
+    GATHERED = "gathered"  # it waits to be settled with others
+    SENT = "sent"  # its commit was sent
+    IN_DOUBT = "in doubt"  # and not answered
+    REFUSED = "refused"  # Postgres undid its transaction: it is mended, or tried again
+    SETTLED = "settled"
+    LOST = "lost"  # its requests alone are logged, if at all
+
+
+class BatchEvent(StrEnum):
+    GATHERED = "gathered"
+    NO_ROOM = "no room"  # in a group
+    SENT = "sent"
+    COMMITTED = "committed"
+    REFUSED = "refused"
+    UNANSWERED = "unanswered"
+    ROLLED_BACK = "rolled back"
+    FENCED = "fenced"
+    FORGOTTEN = "forgotten"  # Postgres does not know what became of its commit, after a failover say
+
+
+W, F = VisitState, VisitEvent
+VISIT_TRANSITIONS: dict[tuple[VisitState, VisitEvent], VisitState] = {
+    (W.TAKEN, F.SERVED): W.WORKING,
+    (W.PARKED, F.SERVED): W.WORKING,
+    (W.WORKING, F.PARKED): W.PARKED,
+    (W.WORKING, F.LEFT): W.LEFT,
+    (W.PARKED, F.LEFT): W.LEFT,  # settled with others
+    (W.CUT_OFF, F.LEFT): W.LEFT,
+    (W.WORKING, F.FENCED): W.FENCED,
+    (W.CUT_OFF, F.FENCED): W.FENCED,
+    (W.WORKING, F.CUT_OFF): W.CUT_OFF,
+    (W.PARKED, F.CUT_OFF): W.CUT_OFF,
+    (W.LEFT, F.CUT_OFF): W.LEFT,  # between its commit and what is done after it: nothing of it is to be given back
+    (W.CUT_OFF, F.LOST): W.LOST,
+}
+
+B, C = BatchState, BatchEvent
+BATCH_TRANSITIONS: dict[tuple[BatchState, BatchEvent], BatchState] = {
+    (B.OPEN, C.GATHERED): B.GATHERED,
+    (B.GATHERED, C.NO_ROOM): B.OPEN,
+    (B.OPEN, C.SENT): B.SENT,
+    (B.GATHERED, C.SENT): B.SENT,
+    (B.REFUSED, C.SENT): B.SENT,
+    (B.SENT, C.COMMITTED): B.SETTLED,
+    (B.OPEN, C.REFUSED): B.REFUSED,
+    (B.GATHERED, C.REFUSED): B.REFUSED,
+    (B.REFUSED, C.REFUSED): B.REFUSED,
+    (B.SENT, C.REFUSED): B.REFUSED,
+    (B.SENT, C.UNANSWERED): B.IN_DOUBT,
+    (B.IN_DOUBT, C.COMMITTED): B.SETTLED,
+    (B.IN_DOUBT, C.ROLLED_BACK): B.OPEN,
+    (B.IN_DOUBT, C.FORGOTTEN): B.LOST,
+    (B.OPEN, C.FENCED): B.LOST,
+    (B.GATHERED, C.FENCED): B.LOST,
+    (B.REFUSED, C.FENCED): B.LOST,
+}
+
+
+def visit_after(state: VisitState, event: VisitEvent) -> VisitState:
+    """The state an event leads to. Raises KeyError for a pair that cannot happen: a bug."""
+    return VISIT_TRANSITIONS[state, event]
+
+
+def batch_after(state: BatchState, event: BatchEvent) -> BatchState:
+    """The next state of a batch."""
+    return BATCH_TRANSITIONS[state, event]
 
 
 class UrlState(StrEnum):
@@ -137,4 +229,5 @@ def _id(state: StrEnum | None) -> str:
 
 
 if __name__ == "__main__":
-    print(diagram(URL_TRANSITIONS), diagram(HOST_TRANSITIONS), sep="\n\n")
+    print(diagram(URL_TRANSITIONS), diagram(HOST_TRANSITIONS), sep="\n\n", end="\n\n")
+    print(diagram(VISIT_TRANSITIONS), diagram(BATCH_TRANSITIONS), sep="\n\n")

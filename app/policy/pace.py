@@ -1,7 +1,7 @@
 """Decides the delay between two requests to a host, and how it adapts to the host's answers.
 
 It decides the base delay (promise P2: an operator's override, else robots.txt's Crawl-delay, else the default), the
-adaptive level (promise P4) and the floor that latency sets. It does not decide rests: `backoff` and `breaker` do.
+adaptive level (promise P4) and the floor that latency sets. It does not decide rests: `backoff` does.
 
 The level is the whole memory of the controller: 429 and 503 raise it at once, a run of other server errors and slow
 answers raise it by one, each good answer of a healthy host lowers it by one. Each level doubles the delay.

@@ -8,26 +8,40 @@ H. Garcia-Molina, "Effective page refresh policies for web crawlers", ACM TODS 2
 multiplier also in Y. Azar, E. Horvitz, E. Lubetzky, Y. Peres, D. Shahaf, "Tractable near-optimal policies for
 crawling", PNAS 115(32), 2018.
 
-Both take λ as known. Here the gain is its mean over the belief about λ (`change_rate`), which has a closed form, and
+Both take λ as known. Here the gain is its mean over the belief about λ, which has a closed form, and
 which keeps looking at pages that little is known of: exploring needs no rule of its own.
 
-Other kinds of process were tried in `bench/recrawl.py`.
+Pages that change by other kinds of process are in `tests/policy/changing_web.py`.
+
+Decides whether to trust a sitemap's lastmod (promise M2), by comparing its claims with what fetches saw.
+
+A claim is tested when its page is fetched again: a lastmod after the last fetch says "changed since", one before it
+says "not changed". The first fetch of a page proves nothing. changefreq and priority are recorded and ignored: nothing
+tests them.
+
+Estimates how often a page changes, from visits at any intervals and from known times of change (promise V2).
+
+Changes are taken as a Poisson process. The belief about its rate is a Gamma distribution, two numbers a page, in place
+of the list of visits that a maximum-likelihood estimate needs (J. Cho, H. Garcia-Molina, "Estimating frequency of
+change", ACM TOIT 3(3), 2003):
+
+- unchanged for τ: likelihood exp(-λτ), which a Gamma belief absorbs exactly
+- last changed a ago, by Last-Modified: likelihood λ exp(-λa), exactly too
+- changed within τ, nobody knows when or how often: likelihood 1 - exp(-λτ). The result is no Gamma; the one with its
+  mean and variance is kept (moment matching: T. Minka, "Expectation propagation for approximate Bayesian inference",
+  2001, section 2).
+
+The naive estimate, changes seen divided by time, takes a page that changes hourly for one that changes as often as we
+look.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import lru_cache
 from math import exp, expm1, log, log1p, sqrt
 from random import Random
 from typing import Final, NamedTuple
-
-from app.policy.change_rate import (
-    FIRST_SHAPE,
-    ChangeRate,
-    changed_within,
-    last_changed,
-    unchanged_for,
-)
 
 # Without a budget a request must buy an eighth of the base interval: a page that changes once in it is visited twice,
 # one that changes over eight times is not chased.
@@ -38,6 +52,56 @@ _FIRST_STRETCH: Final = 1.0691
 SPREAD: Final = 0.1  # what was settled together is due apart
 _ENOUGH: Final = 1e-4  # of the interval
 _MOST_STEPS: Final = 60
+BELIEVED_SHARE = 0.8
+FUTURE = timedelta(days=1)  # clocks and time zones differ; a date further ahead is no statement about the past
+# Half an observation: pages of one site differ a thousandfold, so that the first visits must decide.
+FIRST_SHAPE = 0.5
+MOST_SHAPE = 30.0  # changes that are remembered: a page that changes its ways is believed after a few dozen visits
+LONGEST_S = 20 * 365 * 86_400.0  # no page is believed to change more rarely
+_LEAST_S = 1.0  # no interval is shorter: a page fetched twice in a second tells nothing
+
+
+class ChangeRate(NamedTuple):
+    """A belief about a page's changes a second: a Gamma distribution.
+
+    shape    about as many changes as it rests on
+    seconds  about as long as they were watched for: shape / seconds is the mean rate
+    """
+
+    shape: float
+    seconds: float
+
+    @property
+    def mean_s(self) -> float:
+        """Seconds from one change to the next, by the mean rate."""
+        return self.seconds / self.shape
+
+
+def unchanged_for(rate: ChangeRate, interval_s: float) -> ChangeRate:
+    """The belief after an interval in which the page stayed as it was."""
+    return _bounded(rate.shape, rate.seconds + max(interval_s, _LEAST_S))
+
+
+def last_changed(rate: ChangeRate, age_s: float) -> ChangeRate:
+    """The belief after a change whose time is known: so many seconds before the visit that found it."""
+    return _bounded(rate.shape + 1, rate.seconds + max(age_s, _LEAST_S))
+
+
+def changed_within(rate: ChangeRate, interval_s: float) -> ChangeRate:
+    """The belief after an interval in which the page changed, once or more often."""
+    shape, seconds = rate
+    stretch = log1p(max(interval_s, _LEAST_S) / seconds)
+    seen = -expm1(-shape * stretch)  # the probability of what was seen
+    mean = shape / seconds * -expm1(-(shape + 1) * stretch) / seen
+    square = shape * (shape + 1) / seconds**2 * -expm1(-(shape + 2) * stretch) / seen
+    variance = max(square - mean * mean, 1e-9 * square)
+    return _bounded(mean * mean / variance, mean / variance)
+
+
+def _bounded(shape: float, seconds: float) -> ChangeRate:
+    if shape > MOST_SHAPE:
+        shape, seconds = MOST_SHAPE, seconds * MOST_SHAPE / shape
+    return ChangeRate(shape, min(seconds, shape * LONGEST_S))
 
 
 class Often(NamedTuple):
@@ -190,3 +254,23 @@ def _solve(rate: ChangeRate, price: float, max_s: float) -> float:
             return following * seconds
         stretch = following
     return stretch * seconds
+
+
+def plausible(lastmod: datetime | None, now: datetime) -> datetime | None:
+    """The lastmod, None where it lies in the future."""
+    return lastmod if lastmod is not None and lastmod <= now + FUTURE else None
+
+
+def is_true(lastmod: datetime, *, fetched_at: datetime, changed: bool) -> bool | None:
+    """Whether a claim was true. None: rightly "not changed", which earns no trust.
+
+    fetched_at  the fetch before
+    changed     since then, as we saw"""
+    if lastmod > fetched_at:
+        return changed
+    return False if changed else None
+
+
+def is_believed(claims: int, true_claims: int) -> bool:
+    """Whether at least one claim was true, and at least four claims in five."""
+    return true_claims > 0 and true_claims >= BELIEVED_SHARE * claims

@@ -21,7 +21,7 @@ from protego import Protego
 
 from app.errors import InputError
 from app.model import Reply, Url
-from app.policy.hours import Hours
+from app.policy.moment import Hours
 from app.policy.robots_match import MAX_STEPS, TOO_COSTLY, Rule, Ruleset, Work, normal
 from app.policy.robots_text import MAX_BYTES, Group, Text, read
 

@@ -21,8 +21,7 @@ from lxml import etree
 from app.model.page import Link, Page
 from app.parse.html import html
 from app.parse.sitemap.sitemap import Child, Entry, SitemapKind, SitemapReading
-from app.sandbox import inside
-from app.sandbox.wire import Wire, WireBroken
+from app.sandbox.wire import Wire, WireBroken, confine, memory_bytes, set_timers
 from app.words import scalar
 
 COLUMNS_CHARS = 8_000  # of the columns that a plugin reads of a document
@@ -98,7 +97,7 @@ class ReaderAnswer:
 
 def main(wire: Wire, memory_bytes: int) -> None:
     """Read documents until the parent is gone."""
-    inside.confine(memory_bytes, FILE_BYTES)
+    confine(memory_bytes, FILE_BYTES)
     wire.send(b"")
     while True:
         wire.send(_answer(wire))
@@ -109,16 +108,16 @@ def _answer(wire: Wire) -> bytes:
     try:
         text, body = wire.receive()
         job: Job = json.loads(text)
-        inside.set_timers(job["wall_s"], job["cpu_s"])
+        set_timers(job["wall_s"], job["cpu_s"])
         return _encoded(_read(job, body))
     except WireBroken:
         raise
     except (MemoryError, etree.XSLTApplyError):  # our stylesheet is sound: libxslt fails only for want of memory
-        return _encoded(ReaderAnswer(failed=f"needed more than {inside.memory_bytes() >> 20} MiB"))
+        return _encoded(ReaderAnswer(failed=f"needed more than {memory_bytes() >> 20} MiB"))
     except Exception as error:  # noqa: BLE001  # any exception of a parser is our answer
         return _encoded(ReaderAnswer(failed=f"raised {type(error).__name__}: {error}"[:READ_ERROR_CHARS]))
     finally:
-        inside.set_timers(0.0)
+        set_timers(0.0)
 
 
 def _read(job: Job, body: bytes) -> ReaderAnswer:

@@ -16,8 +16,7 @@ import structlog
 from pydantic import TypeAdapter, ValidationError
 
 from app.model import Page
-from app.sandbox.child import PYTHON, ChildProcess
-from app.sandbox.pool import ProcessPool
+from app.sandbox.child import PYTHON, ChildProcess, ProcessPool
 from app.sandbox.reader import Job, Listing, MarkdownOptions, PageOptions, ReaderAnswer
 from app.sandbox.wire import WireBroken
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from app.store import db
-from app.store.rows import Rows
+from app.store.border import Rows
 
 _sql = db.queries("board")
 Row = Mapping[str, Any]

@@ -8,13 +8,16 @@ visit.
 
 JSON is read by what wrote it: Postgres gives the 1e30 of a site as an integer of 31 digits, which orjson reads as the
 number that it was, and could not write.
+
+The rows of a query. The driver makes a named tuple of each row (psycopg's `namedtuple_row`); this hands them out.
 """
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 import orjson
@@ -25,6 +28,7 @@ from psycopg.types.string import StrDumperUnknown
 
 _NUL = "\x00"
 _ESCAPED_NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
+_Kind = TypeVar("_Kind", bound=NamedTuple)
 
 
 def clean(text: str) -> str:
@@ -76,3 +80,42 @@ def _hex(value: object) -> str:
     if isinstance(value, datetime | UUID):  # orjson knows these by itself
         return str(value)
     raise TypeError(f"{type(value).__name__} in a row")
+
+
+class Rows:
+    """The rows of a query, as the driver's named tuples."""
+
+    __slots__ = ("_cursor",)
+
+    def __init__(self, cursor: Any) -> None:
+        self._cursor = cursor
+
+    @property
+    def rowcount(self) -> int:
+        """The number of rows written, where none are returned."""
+        return int(self._cursor.rowcount)
+
+    def all(self) -> list[Any]:
+        rows: list[Any] = self._cursor.fetchall()
+        return rows
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._cursor.fetchall())
+
+    def one_or_none(self) -> Any:
+        rows = self._cursor.fetchall()
+        assert len(rows) < 2, "the query was to bring one row"
+        return rows[0] if rows else None
+
+    def one(self) -> Any:
+        (row,) = self._cursor.fetchall()
+        return row
+
+    def scalar_one(self) -> Any:
+        ((value,),) = self._cursor.fetchall()
+        return value
+
+    def of(self, kind: type[_Kind]) -> list[_Kind]:
+        """The rows as values of `kind`, each field from the column of its name."""
+        in_order = attrgetter(*kind._fields)
+        return [kind._make(in_order(row)) for row in self._cursor.fetchall()]

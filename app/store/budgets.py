@@ -20,7 +20,7 @@ from app.store import db
 
 _sql = db.queries("budgets")
 
-# After a refused connection one host at a time tries the address: longer than connecting may take (app.net.dial).
+# After a refused connection one host at a time tries the address: longer than connecting may take (app.net.connection).
 PROBE_S = 15.0
 LONE_S = 1.0
 RESET_S = 600.0  # a name's reset connection counts against its address for so long

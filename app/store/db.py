@@ -25,9 +25,9 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from app.errors import Deadlock, InputError, ServiceError, TiptoeError, Unwritable
 from app.model.crawl import OPTIONS
 from app.store import border, deadline
+from app.store.border import Rows
 from app.store.border import RowsParam as RowsParam
 from app.store.border import rows_param as rows_param
-from app.store.rows import Rows
 from app.words import without_password
 
 _log = structlog.get_logger()
@@ -85,7 +85,7 @@ _UTC = frozenset({"UTC", "Etc/UTC", "GMT"})  # a package takes the machine's zon
 READ_ONLY = "25006"  # read_only_sql_transaction
 _CANCELED = "57014"  # query_canceled
 _UNDONE = frozenset({"40P01", "40001"})  # deadlock_detected, serialization_failure: a repeat may succeed
-_VALUES = frozenset({"22", "23", "54"})  # classes: the values to write are at fault, or too large for jsonb or an index
+VALUES = frozenset({"22", "23", "54"})  # classes: the values to write are at fault, or too large for jsonb or an index
 OWN_DATABASE = "make a database for Tiptoe alone (createdb NAME), and name it in TIPTOE_DATABASE_URL"
 _PRIVILEGE = "42501"  # insufficient_privilege
 _NO_SCHEMA = "3F"
@@ -364,7 +364,7 @@ def _translated(engine: Engine, cause: BaseException | None, *, is_lost: bool) -
     if sqlstate is None and isinstance(cause, psycopg.DataError):
         return Unwritable(None, said)
     if sqlstate is not None:
-        if sqlstate[:2] in _VALUES:
+        if sqlstate[:2] in VALUES:
             return Unwritable(sqlstate, said)
         return ServiceError(where, f"{said}; {_remedy(engine, sqlstate, said)}")
     if isinstance(cause, psycopg.OperationalError) or is_lost:

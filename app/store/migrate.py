@@ -1,10 +1,15 @@
 """Brings the schema to head and says where it is.
 
-Migrations are Alembic's, in migrations/; views are made anew after each.
+Migrations are Alembic's, in migrations/. The views of views.sql are dropped before a migration, made again after it,
+and left alone while nothing changes.
+
+A fingerprint of views.sql, kept as the comment of `alembic_version`, identifies a database's views. Nothing that a
+person built upon them is dropped: Postgres refuses, and so does the upgrade.
 """
 
 import re
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import TypeGuard
 
@@ -12,7 +17,7 @@ from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
 from app.errors import InputError, OtherSchema, ServiceError
-from app.store import db, views
+from app.store import db
 
 LOCK_TIMEOUT = "10s"  # of an upgrade: every reader queues behind the lock that it waits for
 _OTHERS = text(
@@ -20,6 +25,7 @@ _OTHERS = text(
     " AND backend_type = 'client backend'"
 )
 _MIGRATIONS = Path(__file__).parents[2] / "migrations"
+_SOURCE = Path(__file__).parent / "views.sql"
 
 
 def upgrade(url: str, *, lock_timeout: str = LOCK_TIMEOUT) -> None:
@@ -51,7 +57,7 @@ def require(engine: Engine, *, with_views: bool = True) -> None:
     with db.transaction(engine) as connection:
         found = _revision(connection)
         is_ours = found == revisions()[-1]
-        if is_ours and (not with_views or views.found(connection) == views.fingerprint()):
+        if is_ours and (not with_views or views_found(connection) == views_fingerprint()):
             return
         role = connection.execute(text("SELECT current_user WHERE current_schema() IS NULL")).scalar_one_or_none()
     if role is not None:
@@ -102,7 +108,7 @@ def _check_known(engine: Engine) -> None:
 
 
 def _is_at_head(connection: Connection) -> bool:
-    return _revision(connection) == revisions()[-1] and views.found(connection) == views.fingerprint()
+    return _revision(connection) == revisions()[-1] and views_found(connection) == views_fingerprint()
 
 
 def _migrate(engine: Engine, lock_timeout: str) -> None:
@@ -163,3 +169,49 @@ def is_declared(connection: Connection) -> Callable[[str | None, str, object], b
     declare."""
     made = set(connection.execute(text("SELECT relname FROM pg_class WHERE relispartition")).scalars())
     return lambda name, kind, _: kind != "table" or name not in made
+
+
+def view_names() -> list[str]:
+    """The views, in the order they are made."""
+    return re.findall(r"^CREATE VIEW (\w+)", "\n".join(_statements()), re.MULTILINE)
+
+
+def views_fingerprint() -> str:
+    """The fingerprint of this Tiptoe's views."""
+    return "views " + sha256(_SOURCE.read_bytes()).hexdigest()[:16]
+
+
+def views_found(connection: Connection) -> str | None:
+    """The fingerprint of a database's views; None where it has none, or where an older Tiptoe kept no fingerprint."""
+    comment: str | None = connection.execute(
+        text("SELECT obj_description(to_regclass('alembic_version'), 'pg_class')")
+    ).scalar_one()
+    return comment
+
+
+def drop_views(connection: Connection) -> None:
+    """Drop the views before a migration, as they block changes of columns.
+
+    Postgres refuses where an object depends on one.
+    """
+    connection.exec_driver_sql(f"DROP VIEW IF EXISTS {', '.join(view_names())}")
+    _keep(connection, None)
+
+
+def recreate_views(connection: Connection) -> None:
+    """Make the views after every migration (not before the first); they hold no data."""
+    if connection.execute(text("SELECT to_regclass('crawls')")).scalar_one() is None:
+        return
+    for statement in _statements():
+        connection.exec_driver_sql(statement)
+    _keep(connection, views_fingerprint())
+
+
+def _keep(connection: Connection, comment: str | None) -> None:
+    written = f"'{comment}'" if comment else "NULL"
+    if connection.execute(text("SELECT to_regclass('alembic_version')")).scalar_one() is not None:
+        connection.exec_driver_sql(f"COMMENT ON TABLE alembic_version IS {written}")
+
+
+def _statements() -> list[str]:
+    return [statement.strip() for statement in re.split(r";\n", _SOURCE.read_text()) if statement.strip()]

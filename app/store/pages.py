@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from sqlalchemy import Connection
 
-from app.model.shell import ShellSign
+from app.model.render import ShellSign
 from app.store import db
 from app.store.reread import ReadRow, Renewed
 from app.store.url_rows import Where as Where

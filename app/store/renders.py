@@ -11,7 +11,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from app.model.shell import ShellSign
+from app.model.render import ShellSign
 from app.store import db
 from app.store.host_rows import Offer
 from app.store.url_rows import Due, due_of

@@ -60,7 +60,7 @@ class DueDocument(NamedTuple):
 
 
 class Rhythm(NamedTuple):
-    """How often a URL is looked at, and what is believed of its changes (`app.policy.change_rate`)."""
+    """How often a URL is looked at, and what is believed of its changes (`app.policy.recrawl`)."""
 
     interval_s: float | None
     change_shape: float | None

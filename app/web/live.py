@@ -20,8 +20,7 @@ from app.model import Outcome
 from app.model.reasons import HostWait
 from app.store.board import Row
 from app.store.fleet import QUEUED_MOST
-from app.web.board import board_of
-from app.web.pulse import Pulse
+from app.web.board import Pulse, board_of
 from app.web.render import ago
 from app.words import harmless, none_of, sized, span
 

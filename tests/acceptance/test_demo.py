@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from app.local.demo.sites import BUSY, CALENDAR, LIBRARY, PRIVATE, SLOW
+from app.local.demo import BUSY, CALENDAR, LIBRARY, PRIVATE, SLOW
 from tests.acceptance.conftest import Tiptoe, until
 
 pytestmark = pytest.mark.acceptance

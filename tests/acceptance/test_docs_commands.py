@@ -18,7 +18,7 @@ import pytest
 import redis
 
 from app.crawl.state.setup import make_sender, make_worker
-from app.local.binaries import postgres_programs
+from app.local.running import postgres_programs
 from app.local.services import Services
 from app.net import credentials
 from app.policy.focus import profile_text

@@ -11,9 +11,8 @@ import pytest
 
 from app.admin import crawls, doctor, explain, hosts, report
 from app.admin.board import pulse
-from app.admin.board.readiness import readiness
-from app.admin.board.readiness import status as readable
-from app.admin.live import Live
+from app.admin.board.pulse import Live, readiness
+from app.admin.board.pulse import status as readable
 from app.cli.out import as_json_text
 from app.crawl.state.worker import Worker
 from app.metrics.fleet import HOST_STATES, FleetPage

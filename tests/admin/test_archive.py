@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.admin import archive, report
-from app.admin.live import Live
+from app.admin.board.pulse import Live
 from app.config import Settings, load
 from app.errors import InputError
 from app.features.archive.retention import Pruned

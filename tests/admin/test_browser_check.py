@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from app.admin.browser_check import browser, renderers
 from app.admin.doctor import Check, Grade
+from app.admin.rendering import browser, renderers
 from app.browser.find import find
 from app.browser.process import BUSY
 from app.browser.values import BrowserProblem

@@ -8,7 +8,7 @@ from app.admin.edit import edit, open_crawl
 from app.crawl.state.worker import Worker
 from app.errors import InputError
 from app.model import Budgets, CrawlChange
-from app.policy.focus.shipped import text_of
+from app.policy.focus.profile_text import text_of
 from app.store import crawls, db
 from tests.crawl.loop import make_settings, start
 from tests.store.rows import Aside, await_blocked, backend, sql

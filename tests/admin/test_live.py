@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.admin import crawls
-from app.admin.live import MOST_QUEUED, Live
+from app.admin.board.pulse import MOST_QUEUED, Live
 from app.model import RestReason
 from app.store.live import EACH_QUEUE
 from tests.store.rows import admission, admit, make_crawl, make_host, sql

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Engine
 
-from app.admin import crawls, rounds
+from app.admin import crawls
 from app.admin.edit import edit
 from app.crawl.state.worker import Worker
 from app.errors import InputError
@@ -46,12 +46,12 @@ def test_a_round_a_day_with_validators(worker: Worker, site: Site) -> None:
     loop.run(worker)
     edit(worker.engine, worker.settings, "c", CrawlChange(every_s=DAY_S))
     assert DAY_S - 600 < ahead_s(worker.engine) <= DAY_S
-    assert rounds.begin(worker.engine, worker.settings) == 0, "it is not due"
+    assert crawls.begin(worker.engine, worker.settings) == 0, "it is not due"
     later(worker.engine, 1.01)
     with ThreadPoolExecutor(3) as pool:
-        assert sum(pool.map(lambda _: rounds.begin(worker.engine, worker.settings), range(3))) == 1
+        assert sum(pool.map(lambda _: crawls.begin(worker.engine, worker.settings), range(3))) == 1
     assert 0.9 * DAY_S < ahead_s(worker.engine) < DAY_S, "a day after the one that was due, not after now"
-    assert rounds.begin(worker.engine, worker.settings) == 0
+    assert crawls.begin(worker.engine, worker.settings) == 0
     loop.run(worker)
     hits = [hit for hit in site.log if hit.path == "/"]
     assert [hit.status for hit in hits] == [200, 304]
@@ -61,9 +61,9 @@ def test_a_round_a_day_with_validators(worker: Worker, site: Site) -> None:
 def test_a_round_that_takes_longer_is_not_begun_again_before_its_end(worker: Worker, site: Site) -> None:
     loop.start(worker, site.url(), every_s=DAY_S)
     later(worker.engine, 3.5)
-    assert rounds.begin(worker.engine, worker.settings) == 0, "it is active"
+    assert crawls.begin(worker.engine, worker.settings) == 0, "it is active"
     loop.run(worker)
-    assert rounds.begin(worker.engine, worker.settings) == 1
+    assert crawls.begin(worker.engine, worker.settings) == 1
     assert 0.4 * DAY_S < ahead_s(worker.engine) < 0.6 * DAY_S
 
 
@@ -75,11 +75,11 @@ def test_what_is_due_begins_soon_and_none_ends_it(worker: Worker, site: Site) ->
     assert ahead_s(worker.engine) <= 0, "the last one began nine days ago"
     edit(worker.engine, worker.settings, "c", CrawlChange(every_s=0.0))
     assert one(worker.engine, "SELECT round_at FROM crawls") is None
-    assert rounds.begin(worker.engine, worker.settings) == 0
+    assert crawls.begin(worker.engine, worker.settings) == 0
     loop.start(worker, site.url(), name="paused", every_s=DAY_S)
     crawls.pause(worker.engine, "paused")
     later(worker.engine, 2)
-    assert rounds.begin(worker.engine, worker.settings) == 0
+    assert crawls.begin(worker.engine, worker.settings) == 0
 
 
 @pytest.mark.parametrize(

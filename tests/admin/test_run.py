@@ -15,7 +15,7 @@ from app.crawl.visit import settle
 from app.crawl.visit.visit import take_up
 from app.errors import InputError
 from app.model import Budgets, CrawlChange, VisitEnding
-from app.policy.lifecycle_visit import VisitEvent
+from app.policy.lifecycle import VisitEvent
 from app.store import crawls, db
 from tests.crawl.loop import start
 from tests.store.rows import claim, counted, one, sql
@@ -100,7 +100,7 @@ def test_pages_that_wait_for_a_browser_are_opened_once_there_is_one(
         SELECT host_id, crawl_id, key, url, '/', 'due', 200, '{}', 'x', 'x' FROM urls""",
     )
     put(worker, state, because)
-    monkeypatch.setattr("app.admin.browser_check.here", lambda settings: here)
+    monkeypatch.setattr("app.admin.rendering.here", lambda settings: here)
     made = once_more(worker, "http://a.test/")
     finish(worker.engine)  # as beat does, before a worker that renders is up
     assert (how(made), find(worker.engine, "c").state) == (

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.admin.seed_file import seeds
+from app.admin.seeds import seeds
 from app.errors import InputError
 
 

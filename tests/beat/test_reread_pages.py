@@ -16,7 +16,7 @@ from app.admin import crawls
 from app.beat.reread_pages import Reread, Rereading, RereadJanitor, make_readers
 from app.crawl.state.worker import Worker
 from app.features.archive.keep import ARCHIVE
-from app.features.archive.setup import make_keeper
+from app.features.archive.part import make_keeper
 from app.features.extract.part import HANDLERS
 from app.model.handler import HandlerSpec
 from app.parse.html.html import READER

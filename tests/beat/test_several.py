@@ -11,7 +11,7 @@ from app.beat.finish import finish
 from app.beat.rotate_logs import forget_refusals, retain
 from app.beat.sweep import sweep
 from app.config import Settings
-from app.features.search.janitor import index_pages
+from app.features.search.find import index_pages
 from app.store import db, urls
 from tests.store.rows import Aside, make_crawl, one, sql
 

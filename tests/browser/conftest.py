@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.browser.find import find
-from app.browser.pool import Browsers
+from app.browser.page import Browsers
 from app.browser.values import BrowserProblem, Chromium
 from tests.browser.processes import below, named
 

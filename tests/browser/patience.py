@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from app.browser.pool import Browsers
+from app.browser.page import Browsers
 from app.browser.values import Ask, Bounds, BrowserDeath, PlainResponse, Rendering
 from tests.browser.site import Site
 

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from app.browser import guard
-from app.browser.find import LEAST_BYTES, find
+from app.browser.find import LEAST_BYTES, find, trial
 from app.browser.launcher import LACKING
 from app.browser.process import BrowserProcess, NotStarted, command_lines
-from app.browser.trial import trial
 from app.browser.values import BrowserProblem, Chromium
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.browser.pool import Browsers
+from app.browser.page import Browsers
 from app.browser.values import Answer, Bounds, BrowserDeath, PlainResponse, Rendering, SubRequest
 from app.model.render import RenderEnding, RenderRefusal
 from tests.browser.conftest import Ears

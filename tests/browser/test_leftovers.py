@@ -63,7 +63,7 @@ def test_an_ordinary_user_has_the_same_guard(chromium: Chromium) -> None:
 
 WORKER = """
 import sys, time
-from app.browser.pool import Browsers
+from app.browser.page import Browsers
 from app.browser.values import Bounds
 from tests.browser.site import Site, plain
 def wait(request):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.browser.pool import Browsers
+from app.browser.page import Browsers
 from app.browser.values import Answer, Bounds, BrowserDeath, PlainResponse, Refused, Rendering, ResourceKind, SubRequest
 from app.model.render import RenderEnding, RenderRefusal
 from tests.browser.conftest import Ears

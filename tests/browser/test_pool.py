@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.browser.page import READ_S, OpenPage
-from app.browser.pool import LEAST_S, Browsers
+from app.browser.page import LEAST_S, READ_S, Browsers, OpenPage
 from app.browser.process import BrowserProcess, Wear
 from app.browser.values import Answer, Bounds, BrowserDeath, Chromium, Refused, Rendering, SubRequest
 from app.model.render import RenderEnding, RenderRefusal

@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import pytest
 
-from app.browser.channel import PageChannel
+from app.browser.connection import PageChannel
 from app.browser.page import RESTLESS_S, SLOW, PageRest
+from app.browser.requests import Traffic
 from app.browser.targets import Targets
-from app.browser.traffic import Traffic
 
 Answered = Callable[[Mapping[str, Any] | None], None]
 

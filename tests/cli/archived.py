@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from app.admin.robots_report import canonical
 from app.config import load
-from app.features.archive.rendered import RenderedDocument
+from app.features.archive.recording import RenderedDocument
 from app.features.archive.writer import ArchiveWriter, SegmentLimits
 from app.model import Capture
 from app.store import captures, db

@@ -14,7 +14,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from app.browser import trial
+from app.browser import find
 from app.browser.values import BrowserProblem, Chromium
 from app.cli import make_app
 from app.crawl.state.setup import make_sender, make_worker
@@ -44,7 +44,7 @@ class Terminal(io.StringIO):
 
 
 Tiptoe = Callable[..., Ran]
-_trial = trial.trial
+_trial = find.trial
 
 
 def run(*args: str, stdin: str | bytes | None = None) -> Ran:
@@ -73,7 +73,7 @@ def _tried(chromium: Chromium) -> BrowserProblem | None:
 @pytest.fixture
 def tiptoe(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tiptoe:
     """No .env of whoever runs the tests, a database that is there, and a browser that was tried once."""
-    monkeypatch.setattr(trial, "trial", _tried)
+    monkeypatch.setattr(find, "trial", _tried)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TIPTOE_DATABASE_URL", database_url)
     monkeypatch.setenv("TIPTOE_CONTACT", "you@example.org")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.net import signing_key
+from app.net import signature
 from app.net.signature import DIRECTORY_PATH, DIRECTORY_TYPE
 from tests.cli.conftest import Ran, Tiptoe, run
 from tests.net.signed import Answered, Asked, verify
@@ -30,14 +30,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def key(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Set, with the agent."""
     path = here / "key.json"
-    signing_key.create(path)
+    signature.create(path)
     monkeypatch.setenv("TIPTOE_SIGNING_KEY", str(path))
     monkeypatch.setenv("TIPTOE_SIGNATURE_AGENT", AGENT)
     return path
 
 
 def name_of(path: Path) -> str:
-    return signing_key.thumbprint(signing_key.load(path).public_key())
+    return signature.thumbprint(signature.load(path).public_key())
 
 
 def one_line(ran: Ran) -> str:
@@ -82,7 +82,7 @@ def test_directory_is_printed(key: Path) -> None:
 
 
 def test_directory_lists_both_keys_while_they_change(key: Path) -> None:
-    signing_key.create(Path("new"))
+    signature.create(Path("new"))
     listed = run("botauth", "directory", "--key", "new", "--key", str(key), "--key", "new").json["keys"]
     assert [each["kid"] for each in listed] == [name_of(Path("new")), name_of(key)]
 
@@ -125,7 +125,7 @@ def test_directory_is_served_signed_until_ctrl_c(key: Path) -> None:
         _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (130, "")
     message = Answered(dict(answer.headers.items()), Asked(AGENT + DIRECTORY_PATH, {}))
-    assert verify(message, signing_key.load(key), tag="http-message-signatures-directory", body=body)
+    assert verify(message, signature.load(key), tag="http-message-signatures-directory", body=body)
 
 
 # environment, arguments → what the one line says
@@ -156,7 +156,7 @@ def test_directory_is_served_signed_until_ctrl_c(key: Path) -> None:
 def test_what_is_amiss_is_one_line(
     environment: dict[str, str], args: list[str], says: str, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    signing_key.create(Path("good"))
+    signature.create(Path("good"))
     Path("folder").mkdir()
     Path("open").write_text("{}")
     Path("open").chmod(0o644)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.cli.closing import MOST_TOLD, Summary, lifted, lines
+from app.cli.run import MOST_TOLD, Summary, lifted, lines
 from app.model import Cause, CrawlEnding
 from app.store.crawls import RunCounts, Totals
 from app.store.url_rows import RefusedUrls

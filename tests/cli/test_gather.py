@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from app.cli import make_app
-from app.cli.gather import gather
+from app.cli.options import gather
 from app.model import CrawlSpec
 
 

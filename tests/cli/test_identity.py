@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.net import signing_key
+from app.net import signature
 from tests.cli.conftest import run
 from tests.net.signed import Asked, verify
 
@@ -45,7 +45,7 @@ def test_show_unsigned(full: None) -> None:
 
 @pytest.mark.parametrize("form", ["item", "dictionary"])
 def test_show_signed(full: None, form: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    key = signing_key.create(here / "key")
+    key = signature.create(here / "key")
     monkeypatch.setenv("TIPTOE_SIGNING_KEY", "key")
     written = "sig1=" if form == "dictionary" else ""
     monkeypatch.setenv("TIPTOE_SIGNATURE_AGENT", f"{written}https://Bot.acme.example/")

@@ -9,12 +9,12 @@ import pytest
 from sqlalchemy import Engine
 
 from app.admin import crawls
-from app.cli import own
+from app.cli import crawl_command
 from app.config import load
-from app.local import serving
 from app.local.background import restore
 from app.local.home import open_home
 from app.local.services import Services
+from app.local.serving import up
 from tests.store.rows import admission, admit, clean, make_crawl, make_host, sql
 
 
@@ -52,7 +52,7 @@ def test_a_crawl_is_paused_by_the_end_of_its_command_in_our_own_database(
     """On a configured one other workers may serve it."""
     where = services(tmp_path, embedded=embedded)
     try:
-        with own.serving(engine, load(), where, "mine"):
+        with crawl_command.serving(engine, load(), where, "mine"):
             make_crawl(engine, "mine")
             make_crawl(engine, "others")  # made while it runs
             if ends is not None:
@@ -60,11 +60,13 @@ def test_a_crawl_is_paused_by_the_end_of_its_command_in_our_own_database(
     except KeyboardInterrupt:
         pass
     assert states(engine) == {"mine": after, "others": "active"}
-    assert ("tiptoe crawl pause mine" in "\n".join(own.how_to_resume(where, "mine", after, "tiptoe"))) is not embedded
+    assert (
+        "tiptoe crawl pause mine" in "\n".join(crawl_command.how_to_resume(where, "mine", after, "tiptoe"))
+    ) is not embedded
 
 
 def test_a_crawl_that_ended_stays_as_it_is(engine: Engine, tmp_path: Path) -> None:
-    with own.serving(engine, load(), services(tmp_path, embedded=True), "mine"):
+    with crawl_command.serving(engine, load(), services(tmp_path, embedded=True), "mine"):
         make_crawl(engine, "mine", state="finished", finished_at="2026-01-01T00:00Z", ended_because="done")
     assert states(engine) == {"mine": "finished"}
 
@@ -73,7 +75,7 @@ def test_others_are_named(engine: Engine, tmp_path: Path, capsys: pytest.Capture
     for number in range(7):
         make_crawl(engine, f"waits-{number}", state="paused")
     make_crawl(engine, "runs")
-    with own.serving(engine, load(), services(tmp_path, embedded=True), "mine"):
+    with crawl_command.serving(engine, load(), services(tmp_path, embedded=True), "mine"):
         pass
     said = capsys.readouterr().err
     assert "waits-0, waits-1, waits-2, waits-3, waits-4 and 2 more" in said
@@ -86,9 +88,9 @@ def test_a_crawl_that_was_imported_is_not_run_by_anothers_command(
 ) -> None:
     imported(engine)
     where = services(tmp_path, embedded=True)
-    with suppress(KeyboardInterrupt), own.serving(engine, load(), where, "mine"):
+    with suppress(KeyboardInterrupt), crawl_command.serving(engine, load(), where, "mine"):
         assert states(engine) == {"imported": "paused"}
-        with own.serving(engine, load(), where, "second"):
+        with crawl_command.serving(engine, load(), where, "second"):
             pass
         assert states(engine) == {"imported": "paused"}, "the first command still runs"
         if ends is not None:
@@ -99,8 +101,8 @@ def test_a_crawl_that_was_imported_is_not_run_by_anothers_command(
 def test_a_crawl_whose_own_command_comes_is_set_aside_no_more(engine: Engine, tmp_path: Path) -> None:
     imported(engine)
     where = services(tmp_path, embedded=True)
-    with own.serving(engine, load(), where, "mine"):
-        with own.serving(engine, load(), where, "imported"):
+    with crawl_command.serving(engine, load(), where, "mine"):
+        with crawl_command.serving(engine, load(), where, "imported"):
             crawls.resume(engine, "imported")
         assert states(engine) == {"imported": "paused"}, "its command paused it, as at any end"
     assert states(engine) == {"imported": "paused"}
@@ -111,12 +113,12 @@ def test_up_serves_what_a_killed_command_set_aside(engine: Engine, tmp_path: Pat
     home = open_home(tmp_path)
     crawls.pause(engine, "imported")
     (home.run / "aside").write_text('["gone", "imported"]')
-    with serving.up(home, load(), print, restore=partial(restore, engine)):
+    with up(home, load(), print, restore=partial(restore, engine)):
         assert states(engine) == {"imported": "active"}
     assert not (home.run / "aside").exists()
 
 
 def test_nothing_is_set_aside_in_a_database_of_others(engine: Engine, tmp_path: Path) -> None:
     imported(engine)
-    with own.serving(engine, load(), services(tmp_path, embedded=False), "mine"):
+    with crawl_command.serving(engine, load(), services(tmp_path, embedded=False), "mine"):
         assert states(engine) == {"imported": "active"}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Engine, event
 
-from app.admin.live import Live, Look
+from app.admin.board.pulse import Live, Look
 from app.cli.run import LOOK_EVERY_S, compare, patiently, wait_to_look, warned
 from app.errors import ServiceError
 from app.store import crawls, db

@@ -8,8 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli import make_app
-from app.cli.gather import gather
-from app.cli.options import settings_with, typed
+from app.cli.options import gather, settings_with, typed
 from app.config import Settings
 from app.errors import InputError
 

@@ -29,7 +29,7 @@ from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import CutOff, VisitReport, go_on, return_host, settle_together, visit
 from app.errors import InputError
 from app.features.near.find import find_near
-from app.features.search.janitor import index_pages
+from app.features.search.find import index_pages
 from app.model import Budgets, CrawlChange, CrawlSpec, Reply, Request, Unsent, Whereabouts
 from app.runtime.delay_queue import DelayQueue
 from app.runtime.group_commit import CommitGroup, GroupCommit

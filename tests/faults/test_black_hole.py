@@ -28,7 +28,7 @@ import json, sys
 from app.model import Request
 from app.net.address import make_guard
 from app.net.adapter import GuardedAdapter
-from app.net.dial import Dialler
+from app.net.connection import Dialler
 from app.net.dns import Resolver
 from app.net.http import Sender
 import ipaddress

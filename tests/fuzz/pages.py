@@ -5,7 +5,7 @@ import codecs
 
 from app.model import Reply
 from app.model.page import Page
-from app.model.shell import lines as shell_lines
+from app.model.render import lines as shell_lines
 from app.parse import charset
 from app.parse.html import html, survey
 from app.parse.html.text import MAX_TEXT_CHARS

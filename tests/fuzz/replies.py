@@ -19,13 +19,13 @@ import brotli
 from app.model.fetch import Failure, Header, Reply, Request
 from app.net.adapter import GuardedAdapter
 from app.net.address import make_guard
-from app.net.dial import Dialler
+from app.net.connection import Dialler
 from app.net.dns import Resolver
 from app.net.exchange import Exchange
 from app.net.http import DETAIL_MAX, OVERHEAD_BYTES
 from app.net.sockets import PlainSocket
 from app.parse.html import html
-from app.policy import blocks, directives, media_type, retry_after, robots, tdm
+from app.policy import blocks, directives, header_fields, media_type, robots, tdm
 from app.policy.outcome import classify
 from tests.fuzz.pages import MAX_LINKS, assert_page
 from tests.fuzz.parts import NOW, TOKEN, dice, pieces
@@ -101,7 +101,7 @@ def _is_borne(reply: Reply) -> None:
     robots.availability(reply)
     blocks.find(reply)
     robots.fresh_for_s(reply.header(Header.CACHE_CONTROL))
-    waits_s = retry_after.parse(reply.header(Header.RETRY_AFTER), now=NOW, cap_s=60.0)
+    waits_s = header_fields.retry_after(reply.header(Header.RETRY_AFTER), now=NOW, cap_s=60.0)
     assert waits_s is None or 0 <= waits_s <= 60
     assert_directives(directives.read(reply.header(Header.X_ROBOTS_TAG), (), TOKEN, now=NOW))
     assert_signals(tdm.of_reply(reply.headers))

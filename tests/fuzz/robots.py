@@ -4,7 +4,7 @@ from app.policy import tdm
 from app.policy.robots import Robots, parse
 from app.policy.robots_match import MAX_STEPS, TOO_COSTLY, Ruleset, normal
 from app.policy.robots_text import MAX_BYTES, MAX_SITEMAPS, cut, read, token_of, unmarked
-from app.policy.tdm_robots import RobotsSignals
+from app.policy.tdm import RobotsSignals
 from tests.fuzz.parts import TOKEN, lines, text
 from tests.fuzz.signals import assert_signals
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from app.admin import seed_file
 from app.admin.seeds import MOST_BAD_LINES, BadSeeds, urls_in
+from app.admin.seeds import seeds as seeds_in
 from app.config import Settings, load
 from app.config.constants import variable
 from app.crawl.state.canon import make_canon
@@ -20,7 +20,7 @@ from app.crawl.state.setup import make_resolver
 from app.crawl.state.slot import SharedBudgets
 from app.errors import InputError, SettingError
 from app.model import Url
-from app.net import signing_key
+from app.net import signature
 from app.net.address import make_guard
 from app.policy import identity
 from app.store import db
@@ -118,7 +118,7 @@ def seeds(data: bytes) -> None:
     for url in found:
         assert_canonical(url)
         for record in (url.text, f'"{url.text}",x', f"{url.text}\tx,y"):
-            ((_, text),) = seed_file.seeds([record])
+            ((_, text),) = seeds_in([record])
             assert CANON.canonicalise(text) == url or '"' in url.text
     passed_over = [line for line in written if not line.strip().lstrip("\ufeff") or _is_comment(line)]
     assert len(found) + bad_seeds.count + len(passed_over) == len(written)
@@ -140,14 +140,12 @@ def key(data: bytes) -> None:
         file.touch(mode=0o600)
         file.write_bytes(data)
         try:
-            found = signing_key.load(file)
+            found = signature.load(file)
         except InputError as error:
             assert_told(error, str(file))
             return
         again = Path(folder, "again")
         again.touch(mode=0o600)
-        private = signing_key._base64(found.private_bytes_raw())
+        private = signature._base64(found.private_bytes_raw())
         again.write_text(f'{{"kty":"OKP","crv":"Ed25519","d":"{private}"}}')
-        assert signing_key.thumbprint(signing_key.load(again).public_key()) == signing_key.thumbprint(
-            found.public_key()
-        )
+        assert signature.thumbprint(signature.load(again).public_key()) == signature.thumbprint(found.public_key())

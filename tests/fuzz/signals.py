@@ -4,8 +4,8 @@ from app.errors import InputError
 from app.model import Header
 from app.parse import charset
 from app.parse.html import html
-from app.policy import directives, retry_after, tdm
-from app.policy.hours import Hours
+from app.policy import directives, header_fields, tdm
+from app.policy.moment import Hours
 from app.policy.robots import FRESH_S, fresh_for_s
 from tests.fuzz.parts import NOW, TOKEN, assert_storable, assert_told, text
 
@@ -45,8 +45,8 @@ def assert_directives(said: directives.Directives) -> None:
 
 
 def _retry_after(value: str) -> None:
-    longest = retry_after.parse(value, now=NOW, cap_s=1e12)
-    found = retry_after.parse(value, now=NOW, cap_s=_CAP_S)
+    longest = header_fields.retry_after(value, now=NOW, cap_s=1e12)
+    found = header_fields.retry_after(value, now=NOW, cap_s=_CAP_S)
     assert found == (None if longest is None else min(longest, _CAP_S))
     assert found is None or found >= 0
 

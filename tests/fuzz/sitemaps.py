@@ -6,7 +6,7 @@ import io
 from app.parse.sitemap.elements import FLOOR, Walk
 from app.parse.sitemap.markup import Feeder, plain
 from app.parse.sitemap.sitemap import Child, Entry, Limits, SitemapReading, unpacked
-from app.policy.lastmod import FUTURE, plausible
+from app.policy.recrawl import FUTURE, plausible
 from tests.fuzz.parts import NOW, assert_storable, dice, pieces
 
 _NARROW = Limits(max_entries=3, max_bytes=300, max_loc_chars=20)

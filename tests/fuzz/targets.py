@@ -55,7 +55,7 @@ _EVERY = (
         urls.url,
         "app.policy.url",
         "app.policy.host",
-        "app.policy.lane",
+        "app.policy.candidate",
         "app.policy.scope",
         "app.net.address",
         max_len=256,
@@ -74,8 +74,8 @@ _EVERY = (
     _target(
         signals.header,
         "app.policy.directives",
-        "app.policy.retry_after",
-        "app.policy.hours",
+        "app.policy.header_fields",
+        "app.policy.moment",
         "app.policy.tdm",
         "email._parseaddr",
         max_len=256,
@@ -113,6 +113,6 @@ _EVERY = (
     _target(settings.environment, "app.config", max_len=512),
     _target(settings.dotenv, "app.config", "dotenv.parser", max_len=256),
     _target(settings.seeds, "app.admin.seeds", "app.policy.url", max_len=512),
-    _target(settings.key, "app.net.signing_key", max_len=512),
+    _target(settings.key, "app.net.signature", max_len=512),
 )
 TARGETS = {target.name: target for target in _EVERY}

@@ -9,8 +9,8 @@ from app.errors import InputError
 from app.model import Origin, Refusal, Url
 from app.net.address import is_public, make_guard
 from app.net.http import _split
+from app.policy.focus.profile_text import NAMES, profile_of
 from app.policy.focus.score import score
-from app.policy.focus.shipped import NAMES, profile_of
 from app.policy.host import queue_for, registrable_domain
 from app.policy.scope import ScopeKind, judge, scope_of
 from app.policy.url import DEFAULT_TRACKING, MAX_LENGTH, Canon, is_of_document, without_fragment

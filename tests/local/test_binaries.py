@@ -3,7 +3,7 @@
 import pytest
 
 from app.errors import ServiceError
-from app.local.binaries import OLDEST, postgres_programs, valkey_program
+from app.local.running import OLDEST, postgres_programs, valkey_program
 
 
 def test_wheel_comes_first() -> None:

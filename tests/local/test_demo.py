@@ -6,9 +6,8 @@ import urllib.request
 
 import pytest
 
-from app.local.demo import sites as demo
-from app.local.demo.sites import BUSY, CALENDAR, LIBRARY, PRIVATE, SLOW, DemoSite, seed, sites
-from app.local.demo.web import DemoWeb, serve
+from app.local import demo
+from app.local.demo import BUSY, CALENDAR, LIBRARY, PRIVATE, SLOW, DemoSite, DemoWeb, seed, serve, sites
 
 PORT = 4711
 SITES = {site.name: site for site in sites(PORT)}

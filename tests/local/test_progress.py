@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console, ConsoleDimensions
 
-from app.admin.live import MOST_QUEUED, Look
+from app.admin.board.pulse import MOST_QUEUED, Look
 from app.local import progress
 from app.local.progress import LiveView
 from app.store.board import CrawlLine

@@ -17,9 +17,10 @@ import redis
 
 from app.browser import guard
 from app.errors import InputError, ServiceError
-from app.local import binaries, supervisor
 from app.local import postgres as place
+from app.local import supervisor
 from app.local.home import is_held, open_home
+from app.local.running import postgres_programs
 from app.local.services import LocalServices, Services, data_dir, start_postgres, start_valkey
 from app.local.supervisor import keeper_id
 from app.sandbox.child import NAMES
@@ -305,7 +306,7 @@ def test_a_home_of_an_earlier_version_is_found_and_its_server_is_neither_ours_no
 
 @as_root
 def test_programs_that_nobody_can_reach_are_copied(reachable_tmp: Path) -> None:
-    programs = binaries.postgres_programs()
+    programs = postgres_programs()
     copy = programs.copied_to(reachable_tmp)
     assert copy == programs.copied_to(reachable_tmp)
     for name in ("initdb", "postgres"):

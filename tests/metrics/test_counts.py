@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.metrics.buckets import Buckets
-from app.metrics.counts import MEMORY_EVERY_PAGES, VISITS_MOST, Counts, SettledBatch, resident_bytes
+from app.metrics.counts import MEMORY_EVERY_PAGES, VISITS_MOST, Buckets, Counts, SettledBatch, resident_bytes
 from app.store.fetches import Fetch
 from app.store.renders import RenderEnd
 

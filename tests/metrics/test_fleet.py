@@ -11,8 +11,7 @@ from app import plugins
 from app.errors import ServiceError
 from app.metrics import exposition
 from app.metrics.exposition import FLEET
-from app.metrics.fleet import BACKLOGS, GOOD_S, FleetPage
-from app.metrics.targets import targets
+from app.metrics.fleet import BACKLOGS, GOOD_S, FleetPage, targets
 from app.store import db, fleet, renders, segments
 from app.store.fleet import FleetWatch
 from tests.store.rows import LOOKS, claim, clean, make_crawl, make_host, make_visited_host, sql

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.metrics.targets import listed, role_of
+from app.metrics.fleet import listed, role_of
 from app.store.fleet import Serving, session_name
 
 # role, listens at, port; address that Postgres sees, whether that is the asker's; as it is listed, None: it is not

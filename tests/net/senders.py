@@ -6,7 +6,7 @@ from typing import Any
 from app.model import Reply, Request, Unsent
 from app.net.adapter import GuardedAdapter
 from app.net.address import Network, make_guard
-from app.net.dial import Dialler
+from app.net.connection import Dialler
 from app.net.dns import Resolver
 from app.net.http import Sender
 from tests.net.hostile import LOOPBACK

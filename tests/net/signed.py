@@ -10,7 +10,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from http_message_signatures import HTTPMessageVerifier, MappingKeyResolver, algorithms
 
-from app.net.signing_key import thumbprint
+from app.net.signature import thumbprint
 
 TEST_KEY = Ed25519PrivateKey.from_private_bytes(
     bytes.fromhex("9f8362f87a484a954e6e740c5b4c0e84229139a20aa8ab56ff66586f6a7d29c5")

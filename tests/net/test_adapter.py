@@ -17,7 +17,7 @@ from urllib3.util import Retry
 
 from app.model.fetch import Failure
 from app.net.adapter import AddressRefused, GuardedAdapter
-from app.net.dial import Dialler
+from app.net.connection import Dialler
 from app.net.dns import Resolver, ResolverLimits
 from app.net.exchange import Broken
 from tests.authority import Authority

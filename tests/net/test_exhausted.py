@@ -10,7 +10,7 @@ import pytest
 from app.errors import ServiceError
 from app.model.fetch import Request
 from app.net.dns import DnsFailed, Resolver
-from app.net.exhausted import is_exhausted, is_ours
+from app.net.sockets import is_exhausted, is_ours
 from tests.descriptors import few_descriptors
 from tests.net.hostile import HostileServer, page
 from tests.net.senders import Replying

@@ -11,7 +11,7 @@ import pytest
 
 from app.model.fetch import Failure, Request
 from app.net.address import Network, make_guard
-from app.net.dial import Dialler
+from app.net.connection import Dialler
 from app.net.dns import Resolver, ResolverLimits
 from tests.net.broken import sender_of
 from tests.net.hostile import LOOPBACK, HostileServer, once, page

@@ -8,8 +8,7 @@ import pytest
 from http_message_signatures import InvalidSignature
 
 from app.errors import InputError
-from app.net.key_directory import KeyDirectory
-from app.net.signature import DIRECTORY_PATH, DIRECTORY_TYPE, directory_body
+from app.net.signature import DIRECTORY_PATH, DIRECTORY_TYPE, KeyDirectory, directory_body
 from tests.net.signed import OWN_KEY, TEST_KEY, Answered, Asked, verify
 
 AGENT = "https://bot.example.org"

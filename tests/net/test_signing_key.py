@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from app.errors import InputError
-from app.net import signing_key
+from app.net import signature
 from tests.net.signed import OWN_KEY, TEST_KEY
 
 X = "A6EHv_POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg"  # of OWN_KEY
@@ -66,7 +66,7 @@ def is_own(key: Ed25519PrivateKey) -> bool:
 )
 def test_rfc8037_thumbprint(seed: str, thumbprint: str) -> None:
     key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(seed))
-    assert signing_key.thumbprint(key.public_key()) == thumbprint
+    assert signature.thumbprint(key.public_key()) == thumbprint
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_rfc8037_thumbprint(seed: str, thumbprint: str) -> None:
 )
 @pytest.mark.parametrize("mode", [0o600, 0o400])
 def test_good_keys(write: Callable[..., Path], content: bytes, mode: int) -> None:
-    assert is_own(signing_key.load(write(content, mode)))
+    assert is_own(signature.load(write(content, mode)))
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not here")
@@ -90,7 +90,7 @@ def test_keys_of_openssl(tmp_path: Path) -> None:
     path = tmp_path / "key.pem"
     subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", path], check=True, capture_output=True)
     path.chmod(0o600)
-    assert signing_key.load(path).sign(b"a")
+    assert signature.load(path).sign(b"a")
 
 
 ED25519_PUBLIC = OWN_KEY.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
@@ -125,7 +125,7 @@ OTHER_CURVE = generate_private_key(SECP256R1())
 def test_bad_keys(write: Callable[..., Path], content: bytes, names: str) -> None:
     path = write(content)
     with pytest.raises(InputError, match=names) as raised:
-        signing_key.load(path)
+        signature.load(path)
     assert str(path) in str(raised.value)
     assert raised.value.__cause__ is None
     assert D[:12] not in str(raised.value)
@@ -136,39 +136,39 @@ def test_bad_keys(write: Callable[..., Path], content: bytes, names: str) -> Non
 def test_a_key_that_others_can_reach_is_refused(write: Callable[..., Path], mode: int) -> None:
     path = write(jwk(), mode)
     with pytest.raises(InputError, match=f"mode 0{mode:o}.*chmod 600 {path}"):
-        signing_key.load(path)
+        signature.load(path)
 
 
 def test_what_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No such file"):
-        signing_key.load(tmp_path / "nowhere")
+        signature.load(tmp_path / "nowhere")
     with pytest.raises(InputError, match="Is a directory"):
-        signing_key.load(tmp_path)
+        signature.load(tmp_path)
     os.mkfifo(tmp_path / "pipe", 0o600)
     with pytest.raises(InputError, match="not a regular file"):
-        signing_key.load(tmp_path / "pipe")
+        signature.load(tmp_path / "pipe")
 
 
 def test_a_new_key_is_for_us_alone(tmp_path: Path) -> None:
     path = tmp_path / "new" / "folder" / "key.json"
     umask = os.umask(0)
     try:
-        key = signing_key.create(path)
+        key = signature.create(path)
     finally:
         os.umask(umask)
     assert path.stat().st_mode & 0o777 == 0o600
-    assert signing_key.load(path).private_bytes_raw() == key.private_bytes_raw()
+    assert signature.load(path).private_bytes_raw() == key.private_bytes_raw()
     written = json.loads(path.read_text())
     assert written.keys() == {"kty", "crv", "x", "kid", "d"}
-    assert written["kid"] == signing_key.thumbprint(key.public_key())
-    assert signing_key.create(tmp_path / "other").private_bytes_raw() != key.private_bytes_raw()
+    assert written["kid"] == signature.thumbprint(key.public_key())
+    assert signature.create(tmp_path / "other").private_bytes_raw() != key.private_bytes_raw()
 
 
 def test_a_key_is_never_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "key.json"
     path.write_text("precious")
     with pytest.raises(InputError, match="exists already"):
-        signing_key.create(path)
+        signature.create(path)
     with pytest.raises(InputError, match=f"{path} exists already|cannot be written"):
-        signing_key.create(path / "below-a-file")
+        signature.create(path / "below-a-file")
     assert path.read_text() == "precious"

@@ -9,10 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app.browser.connection import DevToolsPipe
-from app.features.extract.items import as_json
+from app.features.extract.child import as_json
 from app.parse.html import html
 from app.parse.sitemap.sitemap import SitemapReading
-from app.policy import link_header, robots, tdm
+from app.policy import header_fields, robots, tdm
 from app.words import scalar
 from tests.examples import examples
 from tests.fuzz.parts import assert_storable
@@ -110,7 +110,7 @@ def test_every_string_of_a_site_s_rules_and_headers(text: str) -> None:
     field = octets(text).decode("latin-1").replace("\0", " ")  # as app.net.head reads it
     signals = tdm.of_reply({"tdm-reservation": f"1{field}", "tdm-policy": field, "content-usage": f"train-ai={field}"})
     assert_storable([signals, tdm.text(signals)])
-    assert_storable(link_header.canonical(f'</{field}>; rel="canonical"') or "")
+    assert_storable(header_fields.canonical(f'</{field}>; rel="canonical"') or "")
 
 
 @TRIES

@@ -3,9 +3,9 @@
 import json
 
 from app.policy.tdm import (
+    RobotsSignals,
     Signal,
 )
-from app.policy.tdm_robots import RobotsSignals
 
 US = "Tiptoe"
 POLICY = "https://provider.example/policies/policy.json"

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.model import Reply
-from app.policy.blocks import MAX_BYTES, find
-from app.policy.walls import EVIDENCE, BlockKind
+from app.policy.blocks import EVIDENCE, MAX_BYTES, BlockKind, find
 from tests.policy.walls import (
     ANUBIS,
     CHALLENGE,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.policy.breaker import BreakerRules, failures_in_a_row, is_probing, rest_s, trips_after
+from app.policy.backoff import BreakerRules, failures_in_a_row, is_probing, rest_s, trips_after
 from app.policy.pace import NO_ANSWER
 
 HOUR = 3_600.0

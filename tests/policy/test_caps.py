@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from app.policy.caps import Standing, as_real, floor, higher, places, standing
+from app.policy.candidate import Standing, as_real, floor, higher, places, standing
 
 # newcomers (best first), weakest of those there (worst first), room → how many come in, how many are evicted
 PLACES = [

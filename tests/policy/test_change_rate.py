@@ -7,14 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.policy.change_rate import (
-    LONGEST_S,
-    MOST_SHAPE,
-    ChangeRate,
-    changed_within,
-    last_changed,
-    unchanged_for,
-)
+from app.policy.recrawl import LONGEST_S, MOST_SHAPE, ChangeRate, changed_within, last_changed, unchanged_for
 
 DAY_S = 86_400.0
 BELIEF = ChangeRate(0.5, 5 * DAY_S)

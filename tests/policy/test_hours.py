@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import InputError
-from app.policy.hours import Hours
+from app.policy.moment import Hours
 
 DAY_S = 86_400.0
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.policy.identity_page import Crawler, addresses, page
+from app.policy.identity import Crawler, addresses, page
 from app.policy.robots import parse
 
 NOON = datetime(2026, 11, 21, 12, 30, 5, 70, tzinfo=UTC)

@@ -4,7 +4,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.policy.lane import draw
+from app.policy.candidate import draw
 
 WEIGHTS = {0: 8, 1: 4, 2: 2, 3: 1}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.policy.lifecycle_visit import (
+from app.policy.lifecycle import (
     BATCH_TRANSITIONS,
     VISIT_TRANSITIONS,
     BatchEvent,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.policy.link_header import MAX_CHARS, canonical
+from app.policy.header_fields import LINKS_MOST, canonical
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from app.policy.link_header import MAX_CHARS, canonical
         ("<>; rel=canonical", None),
         ("/a; rel=canonical", None),
         ("</a; rel=canonical", None),
-        ("<" * MAX_CHARS + "</a>; rel=canonical", None),
+        ("<" * LINKS_MOST + "</a>; rel=canonical", None),
     ],
 )
 def test_the_canonical_link(value: str, target: str | None) -> None:

@@ -6,7 +6,7 @@ from base64 import b64encode
 import pytest
 
 from app.model import Reply
-from app.policy import price
+from app.policy import header_fields
 
 V1 = {
     "x402Version": 1,
@@ -44,12 +44,12 @@ def packed(document: object) -> str:
     ],
 )
 def test_the_price_is_what_the_answer_asks_for(headers: dict[str, str], body: bytes, said: str | None) -> None:
-    found = price.of(reply(headers, body))
+    found = header_fields.price(reply(headers, body))
     assert (found or None) == said
 
 
 def test_a_long_price_is_cut_to_a_line() -> None:
-    found = price.of(reply({"crawler-price": "USD 1\n" * 10_000}))
+    found = header_fields.price(reply({"crawler-price": "USD 1\n" * 10_000}))
     assert found is not None
-    assert len(found) <= price.MAX_CHARS + len(" (crawler-price)")
+    assert len(found) <= header_fields.MAX_CHARS + len(" (crawler-price)")
     assert "\n" not in found

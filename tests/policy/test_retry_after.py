@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.policy.retry_after import parse
+from app.policy.header_fields import retry_after
 
 SUITE = Path(__file__).parents[3] / "shared" / "suites" / "http_headers.json"
 NOW = datetime(2019, 6, 3, 11, tzinfo=UTC)
@@ -33,7 +33,7 @@ LISTS = {"120, 60": 120.0}  # the suite: none
     ],
 )
 def test_rfc9110_forms(value: str, wait_s: float | None) -> None:
-    assert parse(value, now=NOW, cap_s=CAP) == wait_s
+    assert retry_after(value, now=NOW, cap_s=CAP) == wait_s
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_rfc9110_forms(value: str, wait_s: float | None) -> None:
 )
 def test_rfc9110_two_digit_years(year: int, digits: str, wait_s: float) -> None:
     now = datetime(year, 6, 3, 11, tzinfo=UTC)
-    assert parse(f"Monday, 03-Jun-{digits} 12:00:00 GMT", now=now, cap_s=CAP) == wait_s
+    assert retry_after(f"Monday, 03-Jun-{digits} 12:00:00 GMT", now=now, cap_s=CAP) == wait_s
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_rfc9110_two_digit_years(year: int, digits: str, wait_s: float) -> None:
     ],
 )
 def test_ours_leniency(value: str | None, wait_s: float | None) -> None:
-    assert parse(value, now=NOW, cap_s=CAP) == wait_s
+    assert retry_after(value, now=NOW, cap_s=CAP) == wait_s
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,13 @@ def test_ours_leniency(value: str | None, wait_s: float | None) -> None:
     ],
 )
 def test_ours_a_date_by_a_slow_clock_is_counted_from_its_own_now(date: str | None, wait_s: float) -> None:
-    assert parse("Mon, 03 Jun 2019 10:10:00 GMT", now=NOW, cap_s=CAP, date=date) == wait_s
-    assert parse("120", now=NOW, cap_s=CAP, date=date) == 120
+    assert retry_after("Mon, 03 Jun 2019 10:10:00 GMT", now=NOW, cap_s=CAP, date=date) == wait_s
+    assert retry_after("120", now=NOW, cap_s=CAP, date=date) == 120
 
 
 def test_ours_cap_is_an_argument() -> None:
-    assert parse("120", now=NOW, cap_s=60.0) == 60
-    assert parse("Mon, 03 Jun 2019 12:00:00 GMT", now=NOW, cap_s=60.0) == 60
+    assert retry_after("120", now=NOW, cap_s=60.0) == 60
+    assert retry_after("Mon, 03 Jun 2019 12:00:00 GMT", now=NOW, cap_s=60.0) == 60
 
 
 DATELIKE = st.lists(
@@ -123,7 +123,7 @@ DATELIKE = st.lists(
 
 @given(st.one_of(st.text(), DATELIKE))
 def test_ours_never_raises_and_stays_in_bounds(value: str) -> None:
-    wait_s = parse(value, now=NOW, cap_s=CAP)
+    wait_s = retry_after(value, now=NOW, cap_s=CAP)
     assert wait_s is None or 0 <= wait_s <= CAP
 
 
@@ -139,12 +139,12 @@ def test_rfc9110_suite_of_dates() -> None:
     for row in rows("http_dates"):
         epoch = row["expected_epoch"]
         if row["level"] != "rfc9110-MUST":
-            parse(row["input"], now=NOW, cap_s=CAP)  # must not raise; what email.utils makes of it will do
+            retry_after(row["input"], now=NOW, cap_s=CAP)  # must not raise; what email.utils makes of it will do
         elif isinstance(epoch, int):
             before = datetime.fromtimestamp(epoch - 100, UTC)
-            assert parse(row["input"], now=before, cap_s=CAP) == 100, row
+            assert retry_after(row["input"], now=before, cap_s=CAP) == 100, row
         elif ":60:" in row["input"] or ":61 " in row["input"]:
-            assert parse(row["input"], now=NOW, cap_s=CAP) is None, row
+            assert retry_after(row["input"], now=NOW, cap_s=CAP) is None, row
 
 
 def test_ours_suite_of_retry_after() -> None:
@@ -156,4 +156,4 @@ def test_ours_suite_of_retry_after() -> None:
             expected = choices.get(str(row["expected_delay_s"]), row["expected_delay_s"])
             if row["value"] in LISTS:
                 expected = LISTS[row["value"]]
-            assert parse(row["value"], now=now, cap_s=21_600.0) == expected, row
+            assert retry_after(row["value"], now=now, cap_s=21_600.0) == expected, row

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.policy.hours import Hours
+from app.policy.moment import Hours
 from app.policy.robots import (
     parse,
 )

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.policy.change_rate import ChangeRate
 from app.policy.recrawl import (
+    ChangeRate,
     Revisit,
     Terms,
     belief_after,

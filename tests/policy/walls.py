@@ -1,6 +1,6 @@
 """Walls made for bots, and pages that are none: the rows of test_blocks.py."""
 
-from app.policy.walls import BlockKind
+from app.policy.blocks import BlockKind
 
 HTML = "text/html; charset=utf-8"
 CHALLENGE, SOFT = BlockKind.CHALLENGE, BlockKind.SOFT

@@ -8,7 +8,7 @@ from app.crawl.visit import settle
 from app.crawl.visit import visit as at_work
 from app.crawl.visit.visit import settle_together, take_up, visit
 from app.model import Budgets, Failure, Origin, Rest, RestReason, VisitEnding
-from app.policy.lifecycle_visit import VisitEvent
+from app.policy.lifecycle import VisitEvent
 from app.store import budgets
 from app.store.host_rows import Offer
 from tests.crawl.loop import start

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from app.sandbox.pool import ProcessPool
+from app.sandbox.child import ProcessPool
 from tests.faults.waiting import until
 
 

@@ -9,9 +9,9 @@ from sqlalchemy import Connection, text
 
 from app.features.changes import rows as changes
 from app.features.changes import webhooks
-from app.features.changes.cursor import Cursor, EventPlace
+from app.features.changes.rows import Cursor, EventPlace
 from app.features.changes.webhooks import DueWebhook, NewWebhook
-from app.features.links import rows as links
+from app.features.links import part as links
 from app.features.rights import rows as rights
 from app.features.rights import rsl
 from app.features.rights.purpose import UNREAD

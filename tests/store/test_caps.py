@@ -9,7 +9,7 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Engine, text
 
-from app.policy.caps import standing
+from app.policy.candidate import standing
 from app.store import caps, crawls, db, urls
 from app.store.url_rows import Admission
 from tests.store.revisions import MIGRATIONS

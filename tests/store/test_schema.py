@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine, text
 
 from app.features.schema import schema
 from app.local.services import Services
-from app.store import db, migrate, views
+from app.store import db, migrate
 from tests.store import schema_text
 from tests.store.revisions import MIGRATIONS, move
 from tests.store.rows import Aside, one, sql
@@ -68,7 +68,7 @@ def test_views_have_comments(engine: Engine) -> None:
     every = """SELECT relname AS name, obj_description(oid) AS words FROM pg_class
                WHERE relkind = 'v' AND relnamespace = 'public'::regnamespace"""
     found = {row["name"]: row["words"] for row in sql(engine, every)}
-    assert set(found) == set(views.names())
+    assert set(found) == set(migrate.view_names())
     assert all(words and words.endswith(".") for words in found.values())
 
 

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from app.errors import InputError, ServiceError
-from app.store import db, migrate, views
+from app.store import db, migrate
 from tests.store.rows import Aside, await_blocked, backend, one, sql
 
 OURS = "SELECT oid FROM pg_class WHERE relkind = 'v' AND relname LIKE 'v\\_%' ORDER BY oid"
@@ -79,4 +79,4 @@ def test_a_long_reader_is_waited_for_a_while_only(url: str, engine: Engine) -> N
         with pytest.raises(ServiceError, match="waited 50ms for another session's lock; end long queries"):
             migrate.upgrade(url, lock_timeout="50ms")
     migrate.upgrade(url)
-    assert one(engine, "SELECT obj_description('alembic_version'::regclass)") == views.fingerprint()
+    assert one(engine, "SELECT obj_description('alembic_version'::regclass)") == migrate.views_fingerprint()

@@ -18,10 +18,8 @@ from starlette.applications import Starlette
 from app.config import Settings, load
 from app.local import dashboard
 from app.runtime.slow_clients import SlowClients
-from app.web.app import make_app
-from app.web.connection import WebConnection
-from app.web.deadline import PAGE_S
-from app.web.serve import WebServer
+from app.web.app import PAGE_S, make_app
+from app.web.serve import WebConnection, WebServer
 from tests.crawl.web import NETWORKS
 from tests.faults import waiting
 

@@ -16,8 +16,8 @@ from starlette.routing import Route
 from app.errors import InputError, SettingError
 from app.local import dashboard
 from app.policy.passwords import SALT_BYTES, hashed, matches
+from app.web.app import routes
 from app.web.guard import _cookies
-from app.web.routes import routes
 from tests.web.served import Browser, served, settings_of, token_of
 
 PASSWORD = "correct horse battery"

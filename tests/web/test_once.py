@@ -10,7 +10,7 @@ from sqlalchemy import Engine, text
 
 from app.admin.board.tally import tally
 from app.errors import InputError
-from app.web.once import KEPT_MOST_S, KEPT_TIMES, Made, Once
+from app.web.board import KEPT_MOST_S, KEPT_TIMES, Made, Once
 from tests.faults.waiting import until
 from tests.store.rows import one, sql
 from tests.web.served import Browser

@@ -13,10 +13,10 @@ from starlette.routing import Route
 
 from app.admin.captures import CapturePage
 from app.model import Archived, Capture, CaptureKind
+from app.web.app import routes
 from app.web.order import acts_in
 from app.web.pages.capture import CapturePart, file_name
 from app.web.render import make_templates
-from app.web.routes import routes
 from tests.crawl.web import Site
 from tests.store.rows import sql
 from tests.web.served import Browser

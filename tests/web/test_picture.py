@@ -3,7 +3,7 @@
 from sqlalchemy import Engine
 
 from app.browser.values import Chromium
-from app.web.pages.picture import taking
+from app.web.pages.capture import taking
 from tests.browser.conftest import chromium
 from tests.crawl.web import Site
 from tests.store.rows import sql

@@ -14,8 +14,8 @@ import pytest
 from sqlalchemy import Engine
 
 from app.store import db
+from app.web.board import VIEWERS_MOST, Pulse
 from app.web.live import wait_cells
-from app.web.pulse import VIEWERS_MOST, Pulse
 from tests.store.rows import sql
 from tests.web.served import Browser, served, settings_of
 

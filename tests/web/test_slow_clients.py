@@ -13,8 +13,8 @@ from sqlalchemy import Engine
 from app.local import dashboard
 from app.metrics.serve import HEAD_BYTES, serve_pages
 from app.runtime.slow_clients import WAITING_MOST, SlowClients
-from app.web.connection import WebConnection
 from app.web.guard import FIELDS_MOST, LOGIN_BYTES
+from app.web.serve import WebConnection
 from tests.faults.waiting import until
 from tests.web.served import Browser, served, settings_of, token_of
 from tests.web.test_attacks import PASSWORD, USERS, login

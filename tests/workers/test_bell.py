@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import pytest
 
 from app.errors import ServiceError
-from workers.bell import Bell
+from workers.visit import Bell
 
 
 class Ended(threading.Event):

@@ -3,19 +3,28 @@
 Rates are those of a window that ended some seconds ago: visits write their requests when they settle.
 
 `phase_of` names the phase that a crawl is in, so that a healthy one never looks dead. Pure.
+
+Renders the snapshot of the fleet for probes: whether the crawl can go on, by its progress, and how it goes.
+
+Renders the snapshot of the fleet for the live view of one crawl, with the hosts and failures that it lists.
+
+The summary at the end of a crawl is counted in full (`app.store.crawls.totals`).
 """
 
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
+from app.admin.doctor import Check, Grade, broken
 from app.admin.failing import NOTHING_FAILED, Failures, of_rows
+from app.errors import TiptoeError, TookTooLong
 from app.model import CrawlEnding
 from app.model.reasons import HostWait, words
-from app.store import board, db
+from app.store import board, db, fleet, live, migrate, segments
 from app.store.board import CrawlLine, Row, Step
 from app.store.fleet import LATE_S, QUEUED_MOST, WINDOW_S, CrawlFigures, FleetNow, FleetWatch
 from app.store.live import HostRow
@@ -23,6 +32,9 @@ from app.words import counted, span
 
 EARLY_S = 30.0
 FIRST_PAGES = 20
+HOSTS_PAGE = 100
+CRAWLS = 1_000
+MOST_QUEUED = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,3 +273,168 @@ def _still(line: CrawlLine, pages: int) -> Phase:
         return Phase(word="paused", means="an operator paused it; nothing of it is fetched until it is resumed")
     because = words(CrawlEnding(line.ended_because), line.ended_detail) if line.ended_because else "it ended"
     return Phase(word="finished", means=because if pages else f"{because}, without a page: its own page says why")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readiness:
+    """Checks, and whether all of them hold."""
+
+    checks: Sequence[Check]
+
+    @property
+    def is_ready(self) -> bool:
+        return all(check.grade is not Grade.FAIL for check in self.checks)
+
+
+def readiness(watch: FleetWatch, *, stall_s: float | None) -> Readiness:
+    """Check what a crawl needs: not whether processes are alive, but whether work that is due gets done.
+
+    stall_s: seconds for which a host may be due
+    """
+    try:
+        if not migrate.is_at_head(watch.engine):
+            found = migrate.revision(watch.engine)
+            remedy = ": ".join(migrate.unknown(found)) if migrate.is_newer(found) else "tiptoe db upgrade"
+            finding = f"is {found or 'not there'}, and this Tiptoe wants {migrate.revisions()[-1]}"
+            schema = Check(name="schema", grade=Grade.FAIL, finding=finding, remedy=remedy)
+            return Readiness(checks=[schema])
+        with fleet.snapshot(watch.engine) as tx:  # it waits for nobody who looks
+            now = fleet.now(tx, watch.queues, fleet.NOTHING, watch.kept, most=0)
+    except TookTooLong:  # the viewer asked for a page: whether Postgres serves others is not known
+        raise
+    except TiptoeError as error:
+        return Readiness(checks=[broken("postgres", error)])
+    return Readiness(
+        checks=[
+            Check(name="postgres", grade=Grade.OK, finding="answers"),
+            Check(name="schema", grade=Grade.OK, finding="at head"),
+            _beat(now.states.get("active", 0), now.unserved.overdue_s, stall_s or 60.0),
+            _workers(now.unserved.missed),
+        ]
+    )
+
+
+def status(watch: FleetWatch, *, after: str = "") -> dict[str, Any]:
+    """How it goes, for a program: frontier, totals, errors, queues, and the last contact of each host, a page of them.
+
+    frontier is Postgres' estimate. queued is counted up to QUEUED_MOST. after: the last host that was seen
+    """
+    with watch.reading(sampled=False) as (tx, now):
+        minute = fleet.minute(tx)
+        lines = board.crawls(tx, CRAWLS)
+        known = {each.line.id: each.queued for each in now.crawls}
+        queued = {
+            line.name: known[line.id] if line.id in known else fleet.queued(tx, line.id)
+            for line in lines
+            if line.state != "finished"
+        }
+        sizes = board.sizes(tx)
+        names = [row["host"] for row in board.names_after(tx, after=after, n=HOSTS_PAGE)]
+        contacts = {row["host"]: row["last_contact_at"] for row in board.hosts(tx, names=names, waits_for=None)}
+    return {
+        "frontier": {"urls": sizes.get("urls", 0), "hosts": sizes.get("hosts", 0), "queued": queued},
+        "crawled": {"requests": sizes.get("fetches", 0), "pages": sizes.get("pages", 0)},
+        "last_minute": {
+            "requests": minute.requests,
+            "pages": minute.pages,
+            "errors": minute.failed,
+            "error_rate": minute.failed / minute.requests if minute.requests else 0.0,
+        },
+        "crawls": {line.name: line.state for line in lines},
+        "queues": now.offers,
+        "hosts": {name: contacts[name] for name in names},
+        "next": names[-1] if len(names) == HOSTS_PAGE else None,
+    }
+
+
+def _beat(active: int, overdue_s: float | None, most_s: float) -> Check:
+    """Check beat by its effect: hosts that are due are claimed."""
+    if not active or overdue_s is None or overdue_s <= most_s:
+        return Check(name="beat", grade=Grade.OK, finding="no host is overdue" if active else "no crawl is active")
+    return Check(
+        name="beat",
+        grade=Grade.FAIL,
+        finding=f"a host has been due for {overdue_s:,.0f} s and was not claimed",
+        remedy="start `tiptoe up`, or one celery -A app beat; with one running, see its log",
+    )
+
+
+def _workers(missed: int) -> Check:
+    if not missed:
+        return Check(name="workers", grade=Grade.OK, finding="offers are taken up")
+    return Check(
+        name="workers",
+        grade=Grade.FAIL,
+        finding=f"{missed:,} offers in a row were not taken up",
+        remedy="start a worker for these queues, or restart one that hangs",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """A moment of a crawl.
+
+    queued    URLs queued; MOST_QUEUED stands for that or more
+    failures  (class, requests) of the last minute, and since the crawl's start, the most frequent first
+    hosts     some hosts that are being visited, and those that are next; none where the crawl is not active
+    pages_s   pages a second, as on the dashboard; None: the crawl is younger than the time that this is measured in
+    newest    the URL of its newest request in the last minute
+    stopped   why nothing is fetched: the archive cannot be written
+    is_full   False: all but the crawl is as it was at the last full look, or left out
+    is_exact  False: it has so many hosts that failed is an estimate
+    """
+
+    crawl: CrawlLine
+    pages: int
+    failed: int
+    bytes: int
+    queued: int
+    failures: Sequence[tuple[str, int]]
+    hosts: Sequence[HostRow]
+    is_exact: bool = True
+    pages_s: float | None = None
+    newest: str | None = None
+    stopped: str | None = None
+    is_full: bool = True
+
+    @property
+    def state(self) -> str:
+        return self.crawl.state
+
+
+@dataclass(slots=True)
+class Live:
+    """Watches one crawl.   queues: all that hosts may be on"""
+
+    engine: Engine
+    crawl_id: int
+    queues: Sequence[str]
+    _seen: Look | None = None
+
+    def look(self, *, in_full: bool = True) -> Look:
+        """Read the crawl as it is now. Raises ServiceError.
+
+        in_full: to be shown. Else only whether the crawl goes on is asked
+        """
+        with fleet.snapshot(self.engine) as tx:
+            if in_full or self._seen is None:
+                self._seen = self._read(tx)
+                return self._seen
+            return replace(self._seen, crawl=board.crawl(tx, self.crawl_id), is_full=False, failures=(), hosts=())
+
+    def _read(self, tx: Connection) -> Look:
+        crawl = fleet.crawl_now(tx, self.crawl_id)
+        is_active = crawl.line.state == "active"  # else nothing comes, whatever the hosts' rows say
+        return Look(
+            crawl=crawl.line,
+            pages=crawl.brought.pages,
+            failed=crawl.brought.failed,
+            bytes=crawl.brought.bytes,
+            queued=min(crawl.queued, MOST_QUEUED),
+            failures=live.failures(tx, self.crawl_id),
+            hosts=live.hosts(tx, crawl_id=self.crawl_id, queues=self.queues) if is_active else (),
+            is_exact=crawl.brought.is_exact,
+            pages_s=crawl.rate.pages / WINDOW_S if crawl.line.active_s > LATE_S + WINDOW_S else None,
+            newest=live.newest(tx, self.crawl_id),
+            stopped=fleet.stopped(segments.nodes(tx)),
+        )

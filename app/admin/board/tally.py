@@ -16,7 +16,7 @@ from app.admin import rendering
 from app.admin.crawls import find
 from app.admin.failing import failures, findings
 from app.admin.rendering import CrawlRenderings
-from app.admin.report import traps_left, why_nothing
+from app.admin.report import DAYS, MOST_CAUSES, MOST_SITEMAPS, traps_left, why_nothing
 from app.policy.focus.verdict import Measured, verdict
 from app.store import board, crawl_metrics, crawls, db, pages, recrawls, sitemaps
 from app.store.board import Row
@@ -24,9 +24,6 @@ from app.store.crawls import Crawl
 
 BLOCKS = 4_000  # of a table: some 150,000 URLs
 WHOLE = 100.0
-MOST_CAUSES = 10
-MOST_SITEMAPS = 20
-DAYS = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,9 +24,7 @@ from app.crawl.state.lease import Lease
 from app.crawl.state.picked import Picked
 from app.crawl.state.worker import Worker
 from app.model import Refusal
-from app.policy import caps
-from app.policy.candidate import Candidate
-from app.policy.caps import Standing
+from app.policy.candidate import Candidate, Standing, as_real, places, standing
 from app.policy.lifecycle import UrlEvent, UrlState
 from app.store import caps as store
 from app.store import db, hosts
@@ -137,7 +135,7 @@ def _of_own_host(finder: Finder, tx: Connection, asked: list[Candidate], evictio
         below=_standing(newcomers[0])[0] if room >= 0 else math.inf,
         spared=_in_hand(picked, finder.batch, evictions),
     )
-    come, give = caps.places([*map(_standing, newcomers)], [caps.standing(w.score, w.lane) for w in weakest], room)
+    come, give = places([*map(_standing, newcomers)], [standing(w.score, w.lane) for w in weakest], room)
     evictions |= {weak.where: (weak, OF_HOST) for weak in weakest[:give]}
     return newcomers[come:]
 
@@ -263,7 +261,7 @@ def _note(worker: Worker, batch: Batch, weak: Candidate | Weak, cap: str) -> Non
 
 
 def _is_low(candidate: Candidate, floor: float | None) -> bool:
-    return floor is not None and caps.as_real(candidate.score) <= floor
+    return floor is not None and as_real(candidate.score) <= floor
 
 
 def _best_first(candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -271,4 +269,4 @@ def _best_first(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 def _standing(candidate: Candidate) -> Standing:
-    return caps.standing(candidate.score, candidate.lane)
+    return standing(candidate.score, candidate.lane)

@@ -23,7 +23,7 @@ from app.crawl.state.visit import Visit
 from app.crawl.state.worker import ServedCrawl, Worker
 from app.crawl.state.worth import PLAIN
 from app.model import RequestKind
-from app.policy import lane, scope
+from app.policy import candidate, scope
 from app.store import crawls, parameters, urls
 from app.store.crawls import Crawl
 from app.store.url_rows import Due, Wanted
@@ -184,9 +184,9 @@ def _chosen(worker: Worker, found: list[Due], size: int) -> dict[int, list[Due]]
     for place, crawl_id in enumerate(crawl_ids):
         share = -(-left // (len(crawl_ids) - place))
         lanes = by_crawl[crawl_id]
-        weights = worker.hooks.lane_weights(worker=worker, crawl_id=crawl_id) or lane.WEIGHTS
+        weights = worker.hooks.lane_weights(worker=worker, crawl_id=crawl_id) or candidate.WEIGHTS
         waiting = {number: len(here) for number, here in lanes.items()}
-        drawn = lane.draw(waiting, share, worker.rng, weights)
+        drawn = candidate.draw(waiting, share, worker.rng, weights)
         if drawn:
             chosen[crawl_id] = [lanes[number].popleft() for number in drawn]
             left -= len(drawn)

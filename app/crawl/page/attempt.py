@@ -1,16 +1,17 @@
-"""One URL on its way through a visit, and the row that says what became of it."""
+"""One URL on its way through a visit, the row that says what became of it, and its page as features get it."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from app.crawl.state.batch import Batch, ReadDocument
 from app.crawl.state.picked import Picked
-from app.model import Cause, Header, Outcome, Reply, Request, RequestKind, Url
+from app.model import Cause, Header, Outcome, Page, Reply, Request, RequestKind, Url
 from app.parse.html.html import READER
-from app.policy.change_rate import ChangeRate
 from app.policy.lifecycle import UrlEvent, UrlState, url_after
 from app.policy.outcome import TRANSIENT
+from app.policy.recrawl import ChangeRate
 from app.store.fetches import Fetch
+from app.store.pages import PageRow
 from app.store.url_rows import Due, Result
 
 if TYPE_CHECKING:
@@ -205,3 +206,19 @@ def _validator(reply: Reply | None, name: Header, before: str | None, *, fresh: 
     if fresh:
         return sent
     return (sent or before) if reply and reply.status == 304 else before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRead:
+    """A page that was read: an answer, or the document that a browser made of one.
+
+    base    the URL that its links are joined to
+    wished  what its owner wishes to happen with it
+    row     what is stored of it; None: nothing is
+    """
+
+    attempt: Attempt
+    document: Page
+    base: str
+    wished: "Wishes"
+    row: PageRow | None

@@ -15,9 +15,9 @@ from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.model import Cause, Failure, Outcome, Rest, RestReason, VisitEnding
 from app.policy import backoff
+from app.policy.header_fields import price as price_of
 from app.policy.lifecycle import UrlEvent
 from app.policy.pace import is_error
-from app.policy.price import of as price_of
 from app.store.host_rows import HostPace
 
 DETAIL_MAX = 300

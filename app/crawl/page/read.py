@@ -7,8 +7,7 @@ import structlog
 
 from app.crawl.frontier import admit
 from app.crawl.page import isolation, preferences, recrawls, sitemaps
-from app.crawl.page.attempt import Attempt, Conclusion, conclude
-from app.crawl.page.page_read import PageRead
+from app.crawl.page.attempt import Attempt, Conclusion, PageRead, conclude
 from app.crawl.page.preferences import Wishes
 from app.crawl.state.batch import BYTES_PER_LINK, Batch, most_links
 from app.crawl.state.part import SettlePart, SettleStep
@@ -20,7 +19,7 @@ from app.parse import language
 from app.parse.html import dates
 from app.parse.html.html import READER
 from app.parse.html.survey import refreshed
-from app.policy import link_header
+from app.policy import header_fields
 from app.policy.lifecycle import UrlEvent
 from app.policy.scope import Scope, judge
 from app.policy.url import Canon, in_encoding
@@ -215,7 +214,7 @@ def _canonical(canon: Canon, attempt: Attempt, base: str, document: Page) -> Url
     """The URL that the document calls its own: by rel=canonical of its head, else of its `Link` header."""
     if document.canonical:
         found = canon.join(base, in_encoding(document.canonical, document.charset))
-    elif header := link_header.canonical(attempt.reply.header(Header.LINK) or ""):
+    elif header := header_fields.canonical(attempt.reply.header(Header.LINK) or ""):
         found = canon.join(attempt.url.text, header)
     else:
         return None

@@ -8,8 +8,7 @@ from app.crawl.page.attempt import Attempt
 from app.crawl.state.visit import Visit
 from app.model import Header, RequestKind
 from app.policy import recrawl
-from app.policy.change_rate import ChangeRate
-from app.policy.recrawl import USUAL, Revisit
+from app.policy.recrawl import USUAL, ChangeRate, Revisit
 from app.store.url_rows import Due
 
 JUST_MADE: Final = timedelta(seconds=60)  # a Last-Modified so young is most likely the time of the answer

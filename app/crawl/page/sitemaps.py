@@ -32,7 +32,7 @@ from app.crawl.state.worth import FoundAt
 from app.errors import LeaseLost, Unwritable, is_ours
 from app.model import Cause, Origin, Refusal, RequestKind, Url, VisitEnding
 from app.parse.sitemap.sitemap import Child, Entry, SitemapReading
-from app.policy import lastmod
+from app.policy import recrawl
 from app.policy.candidate import Candidate, in_front
 from app.policy.host import registrable_domain
 from app.policy.lifecycle import UrlEvent
@@ -147,7 +147,7 @@ def score_claim(batch: Batch, due: Due, *, changed: bool | None) -> None:
     """A page that a sitemap lists was fetched again: did its lastmod tell the truth?"""
     if due.sitemap_id is None or due.lastmod is None or due.fetched_at is None or changed is None:
         return
-    verdict = lastmod.is_true(due.lastmod, fetched_at=due.fetched_at, changed=changed)
+    verdict = recrawl.is_true(due.lastmod, fetched_at=due.fetched_at, changed=changed)
     if verdict is not None:
         batch.add(CLAIMS, Claim(due.host_id, due.sitemap_id, is_true=verdict))
 
@@ -166,8 +166,8 @@ def _admit(visit: Visit, due: Due, known: Known, base: Url, chunk: list[Entry | 
         visit.worker, visit.batch, visit.picked, due, base, [value for value in chunk if isinstance(value, Child)]
     )
     pages = list(_urls(_join(canon, base, value) for value in chunk if isinstance(value, Entry)))
-    said = {url.key: lastmod.plausible(when, now) for url, when in pages}
-    believed = lastmod.is_believed(known.claims, known.true_claims)
+    said = {url.key: recrawl.plausible(when, now) for url, when in pages}
+    believed = recrawl.is_believed(known.claims, known.true_claims)
     hints = {key: when for key, when in said.items() if when is not None} if believed else admit.NO_HINTS
     listed = [url for url, _ in pages]
     for each in admit.candidates(visit, due.crawl_id, listed, FoundAt(due.url, 1, 0), hints=hints):
@@ -210,7 +210,7 @@ def _write(
             raise LeaseLost(visit.lease.host)
         admitted = enter.admit(tx, [(visit, candidates)])
         suppressions.note(tx, list(visit.batch.found.suppressions.values()))
-        believed = lastmod.is_believed(known.claims, known.true_claims)
+        believed = recrawl.is_believed(known.claims, known.true_claims)
         sitemaps.claim(
             tx, host_id=visit.host_id, crawl_id=due.crawl_id, sitemap_id=known.id, believed=believed, rows=claims
         )

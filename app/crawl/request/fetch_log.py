@@ -9,7 +9,7 @@ from app.crawl.state.lease import Lease
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Visit
 from app.model import Header, Outcome, Reply, Request, RequestKind, Rest, Unsent, Url
-from app.policy import blocks, walls
+from app.policy import blocks
 from app.policy.outcome import classify
 from app.store.fetches import Fetch
 from app.store.host_rows import HostPace, Loan
@@ -42,7 +42,7 @@ class _Ended(NamedTuple):
     """
 
     outcome: Outcome
-    evidence: walls.Evidence | None = None
+    evidence: blocks.Evidence | None = None
     conditional: bool = False
     body_sha256: bytes | None = None
 
@@ -82,12 +82,12 @@ def log_unsent(
     batch.fetches.append(_row(lease, pace.delay_s, slot, no_attempt, stands_for, _Ended(Outcome.UNSENT)))
 
 
-def _outcome(reply: Reply, kind: RequestKind, *, conditional: bool) -> tuple[Outcome, walls.Evidence | None]:
+def _outcome(reply: Reply, kind: RequestKind, *, conditional: bool) -> tuple[Outcome, blocks.Evidence | None]:
     """How the request ended; evidence: that a page, or what one asks for, met a wall made for bots."""
     evidence = blocks.find(reply) if kind in _JUDGED else None
     if evidence is None:
         return classify(reply, conditional=conditional, of_page=kind is RequestKind.PAGE), None
-    return Outcome.CHALLENGED if evidence.kind is walls.BlockKind.CHALLENGE else Outcome.SOFT_BLOCKED, evidence
+    return Outcome.CHALLENGED if evidence.kind is blocks.BlockKind.CHALLENGE else Outcome.SOFT_BLOCKED, evidence
 
 
 def _row(lease: Lease, delay_s: float, slot: Slot, sending: Sending, reply: Reply, ended: _Ended) -> Fetch:

@@ -6,7 +6,7 @@ from app.crawl.state.turn import Turn
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.model import Failure, Header, Outcome, Reply, Rest, RestReason
-from app.policy import backoff, breaker, pace, retry_after
+from app.policy import backoff, header_fields, pace
 from app.policy.pace import NO_ANSWER
 
 _SLOW_DOWN = {429, 503}
@@ -70,7 +70,7 @@ def retry_after_s(worker: Worker, lease: Lease, reply: Reply) -> float | None:
     value = reply.header(Header.RETRY_AFTER)
     if value is None:
         return None
-    return retry_after.parse(
+    return header_fields.retry_after(
         value,
         now=lease.database_time(reply.ended_s),
         cap_s=worker.settings.retry_after_max_s,
@@ -84,10 +84,10 @@ def _adapt(visit: Visit, status: int, ms: int | None, *, closes: bool) -> None:
     host.history = pace.after(host.history, worker.rules.pace, status=status, ms=ms)
     is_probing = visit.turn.is_probing(worker)
     if closes or not is_probing:
-        host.trips = breaker.trips_after(host.trips, host.history.statuses, worker.rules.breaker)
+        host.trips = backoff.trips_after(host.trips, host.history.statuses, worker.rules.breaker)
     visit.turn.adapt(worker, visit.origins.crawl_delay_s())
     if closes and is_probing:
-        block(visit, breaker.rest_s(host.trips, worker.rules.breaker), Rest(RestReason.BREAKER))
+        block(visit, backoff.rest_s(host.trips, worker.rules.breaker), Rest(RestReason.BREAKER))
 
 
 def _is_stale_connection(reply: Reply) -> bool:

@@ -21,7 +21,7 @@ from app.errors import one_line
 from app.model import Failure, Header, Origin, Outcome, Refusal, Reply, Request, RequestKind, Rest, RestReason, Url
 from app.policy import backoff, robots
 from app.policy.host import queue_for, registrable_domain
-from app.policy.hours import Hours
+from app.policy.moment import Hours
 from app.policy.outcome import TRANSIENT, classify, is_no_news
 from app.policy.robots import Availability
 from app.policy.url import Canon

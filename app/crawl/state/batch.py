@@ -8,7 +8,7 @@ from app.config import Settings
 from app.crawl.state.part import Row, SettlePart
 from app.model import Failure, Origin
 from app.policy.candidate import Candidate
-from app.policy.lifecycle_visit import BatchEvent, BatchState, batch_after
+from app.policy.lifecycle import BatchEvent, BatchState, batch_after
 from app.policy.robots import Work
 from app.store.budgets import Budget
 from app.store.fetches import Fetch
@@ -125,7 +125,7 @@ class Batch:
     parts: dict[SettlePart[Any], list[Any]] = field(default_factory=dict)
 
     def move(self, event: BatchEvent) -> None:
-        """Change the state by the table of app.policy.lifecycle_visit.
+        """Change the state by the table of app.policy.lifecycle.
 
         Raises KeyError for an impossible event: a bug.
         """

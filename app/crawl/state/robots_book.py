@@ -6,7 +6,7 @@ from weakref import ref
 
 from app.model import Origin
 from app.policy import robots
-from app.policy.tdm_robots import RobotsSignals
+from app.policy.tdm import RobotsSignals
 from app.runtime.lru import Lru
 
 MOST_BYTES = 2 * 1024 * 1024  # of all files; parsed they take 10 to 20 times that

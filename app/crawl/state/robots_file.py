@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from app.policy.robots import Availability, Robots, Standing
-from app.policy.tdm_robots import NO_SIGNALS, RobotsSignals
+from app.policy.tdm import NO_SIGNALS, RobotsSignals
 
 
 @dataclass(slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 import resource
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -22,10 +22,10 @@ from app.metrics.counts import Counts
 from app.model import Origin, Reply, Request, Unsent, Whereabouts
 from app.net.adapter import GuardedAdapter
 from app.net.address import make_guard
-from app.net.dial import Dialler
+from app.net.connection import Dialler
 from app.net.dns import Resolver, ResolverLimits
 from app.net.http import Sender
-from app.policy import breaker, identity, pace
+from app.policy import backoff, identity, pace
 from app.sandbox.readers import Readers
 from app.store import db
 
@@ -72,7 +72,7 @@ def make_sender(settings: Settings, counts: Counts | None = None) -> Sender:
         GuardedAdapter(dialler, idle_s=settings.idle_connection_s, origins_max=_connections_kept(settings.concurrency)),
         identity.headers(
             token=settings.product_token,
-            version=_version(),
+            version=version("tiptoe"),
             contact=settings.contact,
             info_url=settings.info_url,
             purpose=settings.purpose,
@@ -100,12 +100,6 @@ def _connections_kept(threads: int) -> int:
     return wanted if descriptors == resource.RLIM_INFINITY else min(wanted, max(descriptors // 2, 1))
 
 
-@cache
-def _version() -> str:
-    """Look the version up, once: it stands in a file of the installation."""
-    return version("tiptoe")
-
-
 def make_credentials(settings: Settings) -> dict[tuple[str, str, int], Mapping[str, str]]:
     """Load the credentials for the operator's own sites, by origin.
 
@@ -122,10 +116,10 @@ def make_signer(settings: Settings) -> "Signer | None":
     """Make the signer of our requests; None without a key. Raises InputError for a key file that cannot be used."""
     if settings.signing_key is None or settings.signature_origin is None:
         return None
-    from app.net import signing_key
+    from app.net import signature
     from app.net.signature import AgentForm, Signer
 
-    key = signing_key.load(settings.signing_key)
+    key = signature.load(settings.signing_key)
     is_item = settings.signature_origin == settings.signature_agent
     return Signer(key, settings.signature_origin, AgentForm.ITEM if is_item else AgentForm.DICTIONARY)
 
@@ -150,7 +144,7 @@ def make_worker(
         robots=RobotsBook(settings.product_token),
         rules=HostRules(
             pace=_pace_rules(settings),
-            breaker=breaker.BreakerRules(
+            breaker=backoff.BreakerRules(
                 failures=settings.breaker_failures, base_s=settings.breaker_base_s, max_s=settings.breaker_max_s
             ),
             credentialed=frozenset(_origin(*key) for key in make_credentials(settings)) if where else frozenset(),

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.policy import breaker, pace
-from app.policy.hours import Hours
+from app.policy import backoff, pace
+from app.policy.moment import Hours
 from app.store.fetches import Fetch
 from app.store.host_rows import HostPace
 
@@ -82,7 +82,7 @@ class Turn:
 
     def is_probing(self, worker: "Worker") -> bool:
         """Whether the host was closed by the breaker, and its next request tests whether it answers again."""
-        return breaker.is_probing(self.pace.history.statuses, worker.rules.breaker)
+        return backoff.is_probing(self.pace.history.statuses, worker.rules.breaker)
 
     def _jittered_s(self, worker: "Worker") -> float:
         return pace.with_jitter_s(self.pace.delay_s, worker.settings.jitter, worker.rng)

@@ -19,7 +19,7 @@ from app.crawl.state.turn import Turn
 from app.crawl.state.worker import Worker
 from app.errors import LeaseLost, ServiceError
 from app.model import VisitEnding
-from app.policy.lifecycle_visit import VisitEvent, VisitState, visit_after
+from app.policy.lifecycle import VisitEvent, VisitState, visit_after
 from app.store import db, hosts
 from app.store.host_rows import HostPace
 
@@ -41,7 +41,7 @@ class Visit:
     picked   what to fetch next: frontier
     batch    what was fetched since the last settle: page
     leaving  the ending that the next settle writes when it returns the host
-    state    changed only by the table of app.policy.lifecycle_visit
+    state    changed only by the table of app.policy.lifecycle
     """
 
     worker: Worker

@@ -26,7 +26,7 @@ from app.crawl.state.seen import KnownKeys
 from app.crawl.state.slot import SharedBudgets
 from app.metrics.counts import Counts
 from app.model import Origin, Reply, Request, Unsent, Whereabouts
-from app.policy.breaker import BreakerRules
+from app.policy.backoff import BreakerRules
 from app.policy.pace import PaceRules
 from app.policy.scope import Scope
 from app.policy.url import Canon

@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 from app.crawl.frontier import enter, pick
 from app.crawl.page import later, read
 from app.crawl.request import slots
-from app.crawl.robots import reopen
+from app.crawl.robots import obtain
 from app.crawl.state.batch import Batch, Sent
 from app.crawl.state.host_rest import HostRest
 from app.crawl.state.lease import Lease
@@ -32,7 +32,7 @@ from app.crawl.visit.write import write
 from app.errors import Deadlock, LeaseLost, Unwritable, is_ours
 from app.metrics.counts import SettledBatch, resident_bytes
 from app.model import Failure, RestReason, VisitEnding
-from app.policy.lifecycle_visit import BatchEvent, BatchState, VisitEvent, VisitState
+from app.policy.lifecycle import BatchEvent, BatchState, VisitEvent, VisitState
 from app.store import budgets, crawls, db, fetches, host_rows, hosts, lineage, urls
 from app.store import visits as visit_rows
 from app.store.budgets import Budget
@@ -88,7 +88,7 @@ def together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]:
         for crawl_id, folder in visit.batch.found.taken_in:
             db.repeat(partial(_take_in, worker, visit.lease, crawl_id, folder))
     for visit in visits:
-        reopen.of_host(visit)
+        obtain.of_host(visit)
         _hold(visit)
     act = partial(db.repeat, partial(_together, visits))
     try:

@@ -29,8 +29,8 @@ from app.errors import LeaseLost, ServiceError
 from app.model import Rest, RestReason, VisitEnding
 from app.model.reasons import TICKETS
 from app.policy import pace
-from app.policy.hours import Hours
-from app.policy.lifecycle_visit import BatchEvent, BatchState, VisitEvent, VisitState
+from app.policy.lifecycle import BatchEvent, BatchState, VisitEvent, VisitState
+from app.policy.moment import Hours
 from app.runtime.group_commit import SETTLE_LINKS
 from app.store import db, hosts
 from app.store.host_rows import HostPace, TakenHost

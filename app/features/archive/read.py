@@ -9,12 +9,12 @@ from sqlalchemy import Engine
 
 from app.config import Settings
 from app.errors import ArchiveMissing, SegmentElsewhere, ServiceError
-from app.features.archive import record, rendered, scan
+from app.features.archive import record, recording, scan
 from app.features.archive.place import ArchivePlace
 from app.features.archive.segment import OPEN
 from app.model import Archived, Capture, CaptureKind, Segment, SegmentState
 from app.net.decode import decoded
-from app.net.exhausted import REMEDY, is_ours
+from app.net.sockets import REMEDY, is_ours
 from app.store import captures, db, segments
 
 SEGMENTS_KNOWN = 1_000
@@ -47,7 +47,7 @@ class Archive:
         Raises ArchiveMissing, SegmentElsewhere, ServiceError.
         """
         if capture.kind == CaptureKind.RENDERED:
-            return rendered.archived(capture, *self._split(capture))
+            return recording.archived(capture, *self._split(capture))
         answer = self._answer(capture)
         if capture.refers_to is None:
             holder, held = capture, answer

@@ -15,9 +15,8 @@ from sqlalchemy import Engine
 
 from app.config import Settings
 from app.features.archive import segment
-from app.features.archive.place import ArchivePlace
+from app.features.archive.place import ArchivePlace, remove
 from app.features.archive.read import Archive
-from app.features.archive.upload import remove
 from app.features.archive.writer import ArchiveWriter, SegmentLimits
 from app.model import Capture, Segment, SegmentState
 from app.store import captures, db, segments

@@ -11,8 +11,8 @@ from datetime import datetime
 from hashlib import sha256
 from typing import BinaryIO
 
-from app.features.archive import cdxj, record
-from app.features.archive.cdxj import IndexEntry
+from app.features.archive import record
+from app.features.archive.record import IndexEntry
 
 HEAD_BYTES = 512 * 1024  # the WARC header, at most 64 KiB, the URL, and the HTTP header after it, at most 320 KiB
 _END = re.compile(rb"\r?\n\r?\n")
@@ -82,11 +82,11 @@ def index_line(found: FoundRecord, name: str) -> bytes:
     """The index line of a response or revisit.   name: of the segment's file, without the folder"""
     said = found.fields
     status, content_type = http_status(found.http), http_field(found.http, b"content-type")
-    return cdxj.line(
+    return record.line(
         IndexEntry(
             url=said.get("warc-target-uri", ""),
             moment=datetime.fromisoformat(said["warc-date"]),
-            mime=cdxj.REVISIT if found.kind == "revisit" else cdxj.media_type(content_type),
+            mime=record.REVISIT if found.kind == "revisit" else record.media_type(content_type),
             status=status,
             digest=said.get("warc-payload-digest", ""),
             length=found.length,

@@ -1,7 +1,7 @@
 """An open segment: a WARC file that one process appends to, and its index beside it.
 
 While it is open its names end in `.open`, and the process holds a lock on the file: whoever finds such a file without a
-lock knows that its writer died (app.features.archive.recover). Closed, it is final: the index is sorted, both files
+lock knows that its writer died (app.features.archive.keeper). Closed, it is final: the index is sorted, both files
 lose the ending. Several threads append; records lie one after another, whole. What was not synced may be lost with the
 machine, so no row may point beyond `synced`.
 """
@@ -18,8 +18,8 @@ from tempfile import TemporaryFile
 from typing import IO
 
 from app.errors import ArchiveStopped
-from app.features.archive import cdxj
-from app.net.exhausted import REMEDY, is_ours
+from app.features.archive import record
+from app.net.sockets import REMEDY, is_ours
 
 OPEN = ".open"
 WARC = ".warc.gz"
@@ -140,7 +140,7 @@ class SegmentFile:
     def _indexed_until(self, size: int) -> int:
         """How many bytes of the index list records of the first `size` bytes. They lie in the order of the records."""
         lines = index_of(self.path).read_bytes().splitlines(keepends=True)
-        kept = [line for line in lines if cdxj.offset(line) < size]
+        kept = [line for line in lines if record.offset(line) < size]
         self.records = len(kept)
         return sum(map(len, kept))
 

@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 
 from app.config import Settings
 from app.errors import ArchiveMissing
-from app.features.archive import record, rendered, scan
+from app.features.archive import record, recording, scan
 from app.features.archive.place import ArchivePlace
 from app.features.archive.scan import BrokenRecord, FoundRecord
 from app.features.archive.segment import OPEN
@@ -166,7 +166,7 @@ def _wrong(row: Capture, found: FoundRecord | None, sources: Mapping[int, UUID |
     is_rendered = row.kind == CaptureKind.RENDERED
     if found is None or found.is_rendered != is_rendered or found.length != row.length:
         return "points to no record of it"
-    if found.fields.get("warc-target-uri") != rendered.uri_of(row):
+    if found.fields.get("warc-target-uri") != recording.uri_of(row):
         return "points to no record of it"
     if row.record_id is not None and found.fields.get("warc-record-id") != record.named_id(row.record_id):
         return "points to another record than its own"

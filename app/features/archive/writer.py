@@ -23,12 +23,9 @@ import structlog
 from sqlalchemy import Engine
 
 from app.errors import ArchiveStopped, ServiceError
-from app.features.archive import cdxj, record, recording, rendered, scan
-from app.features.archive.bodies import HeldBody, KnownBodies, held
-from app.features.archive.cdxj import IndexEntry
-from app.features.archive.record import Fields
-from app.features.archive.recording import Recording
-from app.features.archive.rendered import RenderedDocument
+from app.features.archive import record, recording, scan
+from app.features.archive.record import Fields, IndexEntry
+from app.features.archive.recording import HeldBody, KnownBodies, Recording, RenderedDocument, held
 from app.features.archive.segment import WARC, SegmentFile
 from app.model import Capture, CaptureKind
 from app.store import db, segments
@@ -104,9 +101,9 @@ class ArchiveWriter:
         Raises as `append` does.
         """
         id = uuid4()
-        first = rendered.conversion(document, id)
-        segment_id, at = self._append(document.crawl_id, [first, rendered.metadata(document, id)], None)
-        return rendered.row(document, id, (segment_id, at, len(first)))
+        first = recording.conversion(document, id)
+        segment_id, at = self._append(document.crawl_id, [first, recording.document_metadata(document, id)], None)
+        return recording.row(document, id, (segment_id, at, len(first)))
 
     def copy(self, crawl_id: int, member: bytes) -> tuple[int, int]:
         """Write a capture's record of another segment as it is. Returns segment id and offset."""
@@ -260,11 +257,11 @@ def _fit(text: str) -> str:
 def index_line(answer: Recording, name: str, offset: int, *, is_revisit: bool, digest: bytes, length: int) -> bytes:
     """The index line of a response or a revisit."""
     content_type = answer.reply.noted("content-type")
-    return cdxj.line(
+    return record.line(
         IndexEntry(
             url=answer.url,
             moment=answer.fetched_at,
-            mime=cdxj.REVISIT if is_revisit else cdxj.media_type(content_type),
+            mime=record.REVISIT if is_revisit else record.media_type(content_type),
             status=answer.reply.status or 0,
             digest=record.labelled(digest),
             length=length,

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from sqlalchemy import Engine
 
 from app.features.changes import rows
-from app.features.changes.cursor import START, Cursor, EventPlace, check
-from app.features.changes.rows import NO_FILTERS, Filters, PageEvent
+from app.features.changes.rows import NO_FILTERS, START, Cursor, EventPlace, Filters, PageEvent, check
 from app.store import db
 
 AT_ONCE, TEXTS_AT_ONCE = 1_000, 100

@@ -1,7 +1,19 @@
-"""Writes the events of pages, by the hooks: in the settle that changes them, behind all that it writes of them."""
+"""Writes the events of pages, by the hooks: in the settle that changes them, behind all that it writes of them.
 
-from collections.abc import Sequence
+Sends subscribers what they have not got: in order, at least once, each at its own pace.
 
+A subscriber is lent to one sender at a time. One that does not answer rests, longer each time, and costs the others
+nothing. Requests go through the guard that all requests go through, with a bounded time, and no body of the answer is
+read but a little JSON.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from itertools import islice
+from typing import Final
+
+import orjson
 import structlog
 from sqlalchemy import Engine
 
@@ -10,12 +22,27 @@ from app.crawl.page.attempt import Attempt
 from app.crawl.page.read import PAGES
 from app.crawl.state.part import SettlePart, SettleStep
 from app.crawl.state.settling import Settling
+from app.crawl.state.setup import make_sender
 from app.crawl.state.visit import Visit
-from app.features.changes import deliver, rows
-from app.features.changes.rows import TurnedUrl
+from app.errors import InputError, NotSent
+from app.features.changes import rows, webhooks
+from app.features.changes.feed import Feed
+from app.features.changes.rows import Filters, PageEvent, TurnedUrl
+from app.features.changes.webhooks import DueWebhook
 from app.hooks import Janitor, answers
-from app.model import Outcome
+from app.model import Failure, Outcome, Reply, Request, Unsent
 from app.policy.lifecycle import UrlState
+from app.store import db
+from app.store.page_list import like
+
+EVENTS_MOST: Final = 100  # of a message
+DEADLINE_S: Final = 10.0
+LEASE_S: Final = 60.0  # it outlasts the message: reading its events, and the deadline
+ANSWER_BYTES: Final = 16 * 1024
+RUN_S: Final = 5.0  # a run sends no message after it
+REST_S, REST_MOST_S = 5.0, 3_600.0
+WHY_CHARS: Final = 200
+Send = Callable[[Request], Reply | Unsent]
 
 
 def _write(settling: Settling) -> None:
@@ -43,7 +70,7 @@ def steps() -> Sequence[SettleStep]:
 def janitors() -> Sequence[Janitor]:
     return [
         Janitor(name="forget_changes", every_s=60.0, act=forget),
-        Janitor(name="webhooks", every_s=1.0, act=deliver.deliver),
+        Janitor(name="webhooks", every_s=1.0, act=deliver),
     ]
 
 
@@ -86,3 +113,100 @@ def forget(engine: Engine, settings: Settings) -> int:
     if forgotten:
         _log.info("changes.forgotten", events=forgotten)
     return forgotten
+
+
+def deliver(engine: Engine, settings: Settings, send: Send | None = None, *, most: int = EVENTS_MOST) -> int:
+    """Send messages to subscribers that are due. Returns how many were taken.
+
+    send  None: a sender of its own;   most: events of a message
+    """
+    until, taken = time.monotonic() + RUN_S, 0
+    with ExitStack() as stack:
+        while time.monotonic() < until:
+            with db.transaction(engine) as tx:
+                due = webhooks.claim(tx, lease_s=LEASE_S)
+            if due is None:
+                break
+            if send is None:  # of this run alone: subscribers are few, and most runs find none due
+                own = make_sender(settings)
+                stack.callback(own.close)
+                send = own.send
+            taken += _serve(engine, due, send, most)
+    return taken
+
+
+def message(due: DueWebhook, events: list[PageEvent], feed: Feed) -> tuple[str, bytes]:
+    """The id and the body of a message."""
+    last = str(feed.at(events[-1]))
+    said = [
+        {
+            "id": str(feed.at(event)),
+            "change": event.kind,
+            "at": event.at,
+            "url": event.url,
+            "host": event.host,
+            "title": event.title,
+            "why": event.why,
+        }
+        for event in events
+    ]
+    return last, orjson.dumps({"crawl": due.crawl, "events": said, "cursor": last})
+
+
+def rest_s(failures: int) -> float:
+    """Seconds until the next try.   failures: in a row, before this one"""
+    return float(min(REST_S * 2 ** min(failures, 20), REST_MOST_S))
+
+
+def _serve(engine: Engine, due: DueWebhook, send: Send, most: int) -> bool:
+    """Send a subscriber its next message, and note what became of it. Returns whether it was taken."""
+    filters = Filters(kinds=due.kinds, url_like=like(due.pattern) if due.pattern else None)
+    try:
+        feed = Feed(engine, due.crawl_id, after=due.cursor, filters=filters)
+        events = [*islice(feed.ready(n=most), most)]
+        why = _post(due, events, feed, send) if events else None
+    except InputError as error:
+        why = f"{error.what}: {error.remedy}; tiptoe webhook replay {due.id} --from start"
+    except NotSent as error:  # for want of a socket or a name server of ours
+        why = str(error)
+    with db.transaction(engine) as tx:
+        if why is None:
+            webhooks.sent(tx, due, feed.cursor, n=len(events))
+        else:
+            webhooks.failed(tx, due, why[:WHY_CHARS], rest_s=rest_s(due.failures))
+    if why is not None:
+        _log.warning("webhook.failed", webhook=due.id, crawl=due.crawl, url=due.url, failures=due.failures + 1, why=why)
+    elif due.failures:
+        _log.info("webhook.answers_again", webhook=due.id, crawl=due.crawl, url=due.url, failures=due.failures)
+    return why is None
+
+
+def _post(due: DueWebhook, events: list[PageEvent], feed: Feed, send: Send) -> str | None:
+    """Send a message. Returns why it was not taken."""
+    last, body = message(due, events, feed)
+    signed = webhooks.fields(due.secret, message=last, at=int(time.time()), body=body)
+    reply = send(
+        Request(
+            url=due.url,
+            method="POST",
+            content=body,
+            fields={"Content-Type": "application/json", **signed},
+            wanted_types=("application/json",),
+            max_body_bytes=ANSWER_BYTES,
+            deadline_s=DEADLINE_S,
+        )
+    )
+    return why_not(reply)
+
+
+def why_not(reply: Reply | Unsent) -> str | None:
+    """Why a message was not taken; None: it was."""
+    if isinstance(reply, Unsent):
+        return "it was not sent"
+    if reply.failure is Failure.ADDRESS:
+        return f"its address may not be contacted: {reply.detail}"
+    if reply.failure is not None:
+        return f"it did not answer in full within {DEADLINE_S:g} s: {reply.failure}, {reply.detail}"
+    if reply.status is not None and 200 <= reply.status < 300:
+        return None
+    return f"it answered {reply.status}"

@@ -1,15 +1,30 @@
-"""Subscribers of a crawl's changes as rows. One query of webhooks.sql each. Secrets leave them in `claim` alone."""
+"""Subscribers of a crawl's changes as rows. One query of webhooks.sql each. Secrets leave them in `claim` alone.
 
-from collections.abc import Sequence
+Signs what is sent to a subscriber, as Standard Webhooks has it (standardwebhooks.com, version 1). Pure.
+
+    webhook-id         the cursor of the message's last event
+    webhook-timestamp  seconds since 1970, when it was sent
+    webhook-signature  v1,BASE64(HMAC-SHA256(key, "ID.TIMESTAMP.BODY"))
+
+A secret is whsec_ and the key in Base64.
+"""
+
+import base64
+import hmac
+import secrets
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from hashlib import sha256
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
-from app.features.changes.cursor import Cursor, EventPlace
+from app.features.changes.rows import Cursor, EventPlace
 from app.store import db
 
 _sql = db.queries("webhooks", __file__)
+KEY_BYTES: Final = 32
+_PREFIX: Final = "whsec_"
 
 
 class Webhook(NamedTuple):
@@ -132,3 +147,18 @@ def drop_crawl(tx: Connection, crawl_id: int) -> None:
 
 def _at(cursor: Cursor) -> dict[str, object]:
     return {"xid": cursor.place.xid, "at_id": cursor.place.id, "lineage": cursor.lineage}
+
+
+def make_secret() -> str:
+    return _PREFIX + base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()
+
+
+def fields(secret: str, *, message: str, at: int, body: bytes) -> Mapping[str, str]:
+    """The header fields of a message.   message: its id;   at: seconds since 1970"""
+    key = base64.b64decode(secret.removeprefix(_PREFIX))
+    digest = hmac.new(key, f"{message}.{at}.".encode() + body, sha256).digest()
+    return {
+        "webhook-id": message,
+        "webhook-timestamp": str(at),
+        "webhook-signature": f"v1,{base64.b64encode(digest).decode()}",
+    }

@@ -10,12 +10,10 @@ from sqlalchemy import Engine
 from app import plugins
 from app.config import Settings
 from app.features.export import columns, formats, markdown, progress, target
-from app.features.export.bodies import Bodies
 from app.features.export.formats import ExportFormat, Write
 from app.features.export.plan import ExportPlan, ExportWish, plan
 from app.features.export.progress import ExportState
-from app.features.export.rights import COLUMN, ExportRights
-from app.features.export.rows import ExportRows, Furnish, Row, first
+from app.features.export.rows import COLUMN, Bodies, ExportRights, ExportRows, Furnish, Row, first
 from app.features.export.target import ExportPlace
 
 Tell = Callable[[int], None]

@@ -17,11 +17,10 @@ from sqlalchemy import Engine
 
 from app.config import Settings
 from app.errors import InputError
-from app.features.export import bodies, columns, filters, formats, markdown, plan, progress, target
-from app.features.export.bodies import Bodies
+from app.features.export import columns, formats, markdown, plan, progress, rows, target
 from app.features.export.columns import ExportColumn, ExportKind
 from app.features.export.progress import ExportState
-from app.features.export.rows import ExportRows, first
+from app.features.export.rows import Bodies, ExportRows, first
 from app.features.export.target import ExportPlace
 from app.store import db, server
 from app.store.crawls import Crawl
@@ -71,7 +70,7 @@ class PageFollower:
 
     def _rows(self, chosen: tuple[ExportColumn, ...], since: datetime | None) -> ExportRows:
         made = Bodies(self.engine, self.settings, self.crawl, chosen, whole=False)
-        where = {**filters.parse(ExportKind.PAGES, ()), "with_text": True, "with_duplicates": False, "since": since}
+        where = {**columns.parse(ExportKind.PAGES, ()), "with_text": True, "with_duplicates": False, "since": since}
         return ExportRows(
             engine=self.engine,
             kind=ExportKind.PAGES,
@@ -104,7 +103,7 @@ def check(to: str) -> None:
     if to.startswith("s3://"):
         raise InputError(f"--to {to}", "is in an object store; name a folder or a .jsonl file, or use tiptoe export")
     with target.opened(to, endings=(JSONL,)) as (place, name):
-        bodies.check(columns_of(name is None))
+        rows.check(columns_of(name is None))
         if name is None and place.get(progress.NAME) is None and any(Path(to).iterdir()):
             raise InputError(f"--to {to}", "holds other files; name a new folder")
 

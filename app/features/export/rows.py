@@ -2,8 +2,15 @@
 
 Paging by key instead of one long cursor: a transaction that lasts as long as an export would keep Postgres from
 clearing up behind the frontier.
+
+Chooses pages by what their owners allow, and furnishes the evidence: the column `rights`.
+
+Fetches the columns of pages that are made from their archived bodies: html, plain_html, markdown, and the full text.
+
+All but plain_html are of what a browser made, where it did; plain_html is of the site's answer.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,12 +18,20 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Engine
 
-from app.features.export.columns import ExportColumn, ExportKind
-from app.features.export.filters import TYPE
-from app.model import Capture
+from app.config import Settings
+from app.errors import ArchiveMissing, InputError
+from app.extras import to_install
+from app.features.archive.read import Archive
+from app.features.export.columns import TYPE, ExportColumn, ExportKind
+from app.features.rights import rows
+from app.features.rights.purpose import Purpose, PurposeAnswer, PurposeVerdict, verdicts
+from app.model import Archived, Capture
+from app.parse import charset
+from app.parse.html.html import full_text
 from app.plugins import value_of
 from app.policy import media_type
 from app.store import db
+from app.store.crawls import Crawl
 
 _sql = db.queries("export", __file__)
 Position = tuple[str, ...]  # the key of a row as text: the columns after_1, after_2 …, in the order of the export
@@ -34,6 +49,14 @@ _HEAVY: Final = {
 }
 
 _LINK: Final = "to_url"  # missing where no link of a page is wanted
+COLUMN: Final = "rights"
+MOST_REASONS: Final = 50  # each counted; those beyond are counted together
+NOBODY: Final = "unknown: no statement"
+OTHERS: Final = "other reasons"
+HTML: Final = "html"
+PLAIN_HTML: Final = "plain_html"
+MARKDOWN: Final = "markdown"
+TEXT: Final = "text"  # where it is wanted in full: the main text is in the database
 
 
 def most_at_once(columns: Iterable[ExportColumn]) -> int:
@@ -209,3 +232,142 @@ def _is_of(types: Sequence[str], field: str | None) -> bool:
     """Whether a page is of one of these types. XHTML is HTML, too."""
     essence = media_type.of_page(field)
     return essence in types or (media_type.HTML in types and media_type.is_html(essence))
+
+
+def purpose_of(word: str) -> Purpose:
+    """Raises InputError for a word that names none."""
+    if word not in set(Purpose):
+        raise InputError(f"--for {word}", f"is no purpose; use one of {', '.join(Purpose)}")
+    return Purpose(word)
+
+
+class ExportRights:
+    """The verdicts of a crawl's pages, for an export.
+
+    purpose     pages that it is not allowed for are left out; None: none is
+    or_unknown  pages stay of which it is not known
+    left_out    how many, by reason
+    """
+
+    def __init__(self, engine: Engine, crawl: Crawl, purpose: Purpose | None, *, or_unknown: bool) -> None:
+        self._engine = engine
+        self._crawl_id = crawl.id
+        self._purpose = purpose
+        self._or_unknown = or_unknown
+        self._known: dict[tuple[int, str], dict[Purpose, PurposeVerdict]] = {}
+        self.left_out: Counter[str] = Counter()
+
+    def sift(self, batch: ExportBatch) -> ExportBatch:
+        """The pages of a batch that the purpose is allowed for."""
+        places = [(row[0], row[1].hex()) for row in batch.rows]
+        with db.transaction(self._engine) as tx:
+            found = rows.of_pages(tx, self._crawl_id, places)
+        self._known = {place: verdicts(found.get(place, ())) for place in places}
+        if self._purpose is None:
+            return batch
+        kept = []
+        for row, place in zip(batch.rows, places, strict=True):
+            verdict = self._known[place][self._purpose]
+            if verdict.answer is PurposeAnswer.ALLOWED or (
+                self._or_unknown and verdict.answer is PurposeAnswer.UNKNOWN
+            ):
+                kept.append(row)
+            else:
+                self._leave_out(verdict)
+        return batch._replace(rows=kept)
+
+    def furnish(self, batch: ExportBatch) -> Mapping[str, Sequence[Any]]:
+        """The column of the evidence: by purpose the answer, and the statement that decided."""
+        return {COLUMN: [_shown(self._known[row[0], row[1].hex()]) for row in batch.rows]}
+
+    def _leave_out(self, verdict: PurposeVerdict) -> None:
+        reason = _reason(verdict)
+        is_full = len(self.left_out) >= MOST_REASONS and reason not in self.left_out
+        self.left_out[OTHERS if is_full else reason] += 1
+
+
+def _reason(verdict: PurposeVerdict) -> str:
+    """A reason without the address of a licence, of which each site has its own."""
+    if verdict.by is None:
+        return NOBODY
+    value = f"={verdict.by.value}" if verdict.by.value and "://" not in verdict.by.value else ""
+    return f"{verdict.answer}: {verdict.by.name}{value} ({verdict.by.source.partition(' http')[0]})"
+
+
+def _shown(found: Mapping[Purpose, PurposeVerdict]) -> dict[str, dict[str, str | None]]:
+    return {purpose.value: {"answer": found[purpose].answer.value, "by": found[purpose].words} for purpose in Purpose}
+
+
+def check(columns: Sequence[ExportColumn]) -> None:
+    """Whether the wanted columns can be made here. Raises InputError without the library."""
+    if MARKDOWN in {column.name for column in columns} and not can_make_markdown():
+        raise InputError("Markdown", f"needs html-to-markdown; {to_install('text')}")
+
+
+def can_make_markdown() -> bool:
+    """Whether its library, of the extra `text`, is installed."""
+    try:
+        import html_to_markdown  # noqa: F401  # whether it is there
+    except ImportError:
+        return False
+    return True
+
+
+class Bodies:
+    """Reads the bodies of a crawl's pages for an export.   missing: how many were not in the archive
+
+    whole  text and markdown are all that a reader of the page sees
+    """
+
+    def __init__(
+        self, engine: Engine, settings: Settings, crawl: Crawl, columns: Sequence[ExportColumn], *, whole: bool
+    ) -> None:
+        self._engine = engine
+        self._crawl_id = crawl.id
+        self._archive = Archive(engine, settings)
+        self._whole = whole
+        self.wanted = {HTML, PLAIN_HTML, MARKDOWN, *([TEXT] if whole else [])} & {column.name for column in columns}
+        self.missing = 0
+
+    def furnish(self, batch: ExportBatch) -> dict[str, list[Any]]:
+        """The wanted columns of a batch of pages; None for a page without a body."""
+        with db.transaction(self._engine) as tx:
+            places = [(row[0], row[1]) for row in batch.rows]
+            captures = latest_captures(tx, crawl_id=self._crawl_id, pages=places)
+        made: dict[str, list[Any]] = {name: [] for name in self.wanted}
+        for place in places:
+            found = self._read(captures.get(place))
+            for name in self.wanted - {PLAIN_HTML}:
+                made[name].append(None if found is None else _of_body(name, *found, whole=self._whole))
+            if PLAIN_HTML in self.wanted:
+                made[PLAIN_HTML].append(None if found is None else self._plain(*found))
+        return made
+
+    def _plain(self, capture: Capture, answer: Archived) -> str | None:
+        """The body of the site's answer."""
+        if capture.rendered_from is not None:
+            try:
+                capture, answer = self._archive.plain(capture)
+            except ArchiveMissing:
+                self.missing += 1
+                return None
+        return charset.decode(answer.body, capture.content_type)[0]
+
+    def _read(self, capture: Capture | None) -> tuple[Capture, Archived] | None:
+        if capture is not None:
+            try:
+                return capture, self._archive.read(capture)
+            except ArchiveMissing:
+                pass  # counted below, and said at the end
+        self.missing += 1
+        return None
+
+
+def _of_body(name: str, capture: Capture, answer: Archived, *, whole: bool) -> str:
+    if name == HTML:
+        return charset.decode(answer.body, capture.content_type)[0]
+    if name == TEXT:
+        return full_text(answer.body, capture.content_type)
+    from app.parse import markdown
+
+    return markdown.of(answer.body, answer.at or capture.url, capture.content_type, whole=whole)

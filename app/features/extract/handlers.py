@@ -1,7 +1,7 @@
 """Declares handlers: a decorator that registers a function of the user's, and what the function may yield.
 
 A handler takes one page and yields items (dicts, dataclass instances, pydantic models) and links to follow. The
-decorator checks what can be checked before the first page; `app.features.extract.load` finds the modules. Nothing here
+decorator checks what can be checked before the first page; `app.features.extract.child` finds the modules. Nothing here
 touches a page or a database.
 """
 

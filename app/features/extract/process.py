@@ -15,8 +15,7 @@ import orjson
 from app.errors import InputError, ServiceError
 from app.features.extract.clean import encoded
 from app.model.handler import HandlerSpec
-from app.sandbox.child import PYTHON, ChildProcess, ProcessEnding
-from app.sandbox.pool import ProcessPool
+from app.sandbox.child import PYTHON, ChildProcess, ProcessEnding, ProcessPool
 from app.sandbox.wire import WireBroken
 
 # -u: what was printed outlasts it

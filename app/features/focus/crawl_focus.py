@@ -2,32 +2,96 @@
 
 Patterns are the host's rows, which its visits alone write. Words and phrases are caches of the process: without them a
 page counts as new, and anchors count for nothing, until they are learned again.
+
+Judges the subsets of a host's patterns (`policy.focus.subsets`), where a pattern brings something now and then.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, combinations
+from typing import Final
 
 from app.crawl.state.worth import ENDING_TRIES, name_of_ending
 from app.features.focus.seen_phrases import SeenPhrases
-from app.features.focus.subsets import Subsets
 from app.model import Url
-from app.policy.focus import patterns, precedence, siblings
+from app.policy.candidate import LAST_LANE
+from app.policy.focus import patterns, score
 from app.policy.focus.novelty import Said
-from app.policy.focus.patterns import TrapKind, Yield
-from app.policy.focus.precedence import PROVEN, Precedence
-from app.policy.focus.profile import Profile
-from app.policy.focus.relevance import topic_share
-from app.policy.focus.score import Parts, Scored
-from app.policy.focus.shape import Shape, shape_of
-from app.policy.focus.subsets import IN, Subset, paths, words
-from app.policy.focus.vocabulary import Vocabulary
-from app.policy.lane import LAST_LANE
+from app.policy.focus.patterns import IN, Subset, TrapKind, Yield, paths, words
+from app.policy.focus.profile import Profile, TrapTerms
+from app.policy.focus.score import PROVEN, Parts, Precedence, Scored
+from app.policy.focus.shape import MARK, Shape, is_of_path, is_shared, shape_of, shorter
+from app.policy.focus.vocabulary import Vocabulary, topic_share
 
 MOST_KEPT_REFUSED = 500  # URLs of a pattern that have a row, and are queued again when it turns; others are logged
-_SPARED = f"/{siblings.MARK}{IN}"  # first characters of patterns: groups and counters have others
+_SPARED = f"/{MARK}{IN}"  # first characters of patterns: groups and counters have others
 _SESSION = "/~"  # in the name of a pattern
 _NONE = Yield()
+MOST: Final = 300  # of a host: each has a row
+
+
+@dataclass(slots=True)
+class _Tally:
+    """All subsets of one place.   fetched, new: their pages, and those with new text"""
+
+    fetched: int = 0
+    new: int = 0
+
+
+class Subsets:
+    """Those of one host, by its yields, where their counts are kept."""
+
+    __slots__ = ("_count", "_places", "_yields")
+
+    def __init__(self, yields: Mapping[str, Yield]) -> None:
+        self._yields = yields
+        self._places: dict[str, _Tally] = {}
+        self._count = 0
+        for name, found in yields.items():
+            if name.startswith(patterns.IN):
+                self._add(patterns.place_of(name), _NONE, found)
+
+    def after(
+        self, whole: Yield, parts: Sequence[Subset], is_new: bool, *, is_copy: bool = False, told: bool = False
+    ) -> Iterator[tuple[str, Yield]]:
+        """Subsets with one more page, which is counted, and what they have brought by then.
+
+        Of a pattern all of whose pages brought something none is kept: there is nothing to tell apart. A copy of a
+        fetched page speaks against its copying. But what a word brought is further back then: one new page would speak
+        for all its copies.
+        """
+        if whole.fetched == whole.new:
+            return
+        for part in parts:
+            before = self._yields.get(part.name, _NONE)
+            if is_copy:
+                if before.new_lately:
+                    yield part.name, before.aged()
+            elif before.fetched or self._count < MOST:
+                after = before.after(is_new, told=told)
+                self._add(part.place, before, after)
+                yield part.name, after
+
+    def _add(self, place: str, before: Yield, after: Yield) -> None:
+        found = self._places.setdefault(place, _Tally())
+        found.fetched += after.fetched - before.fetched
+        found.new += after.new - before.new
+        self._count += not before.fetched
+
+    def worse(self, terms: TrapTerms, parts: Sequence[Subset]) -> str | None:
+        """The first of these that brings too little beside others of its place."""
+        for part in parts:
+            own = self._yields.get(part.name)
+            if own is not None and own.fetched >= terms.trial:
+                place = self._places.get(part.place, _Tally())  # a name that was cut says no place
+                if patterns.is_worse(terms, own, fetched=place.fetched - own.fetched, new=place.new - own.new):
+                    return part.name
+        return None
+
+    def speak_for(self, terms: TrapTerms, parts: Sequence[Subset]) -> bool:
+        """Whether one of these brings something where their pattern does not, and none is worse than others."""
+        own = [found for part in parts if (found := self._yields.get(part.name)) is not None]
+        return any(patterns.brings(terms, found) for found in own) and self.worse(terms, parts) is None
 
 
 def _fewer(names: list[str]) -> Iterator[tuple[str, ...]]:
@@ -91,7 +155,7 @@ class CrawlFocus:
         return None if kind is None or self.profile.allows(url) else kind
 
     def copies(self, url: Url) -> str | None:
-        """How it differs from a page that was fetched, if that brings nothing (`siblings`); else a worse subset."""
+        """How it differs from a page that was fetched, if that brings nothing (`shape`); else a worse subset."""
         return None if not self.judges or self.profile.allows(url) else self.copied(url.target)
 
     def copied(self, target: str, *, is_spared: bool = False) -> str | None:
@@ -126,7 +190,7 @@ class CrawlFocus:
 
         The other must be of a shape that is proven: two pages that are taken for copies of each other are lost.
         """
-        for sibling, name in siblings.shorter(target):
+        for sibling, name in shorter(target):
             if self._is_poor(name, is_spared) and self.seen.was_named(sibling):
                 share = self._yield(shape_of(sibling).name).own_share
                 if share is not None and share >= PROVEN:
@@ -160,11 +224,11 @@ class CrawlFocus:
 
     def learned(self, parts: Parts, shape: Shape) -> Parts:
         """The parts of a link to the visited host, by what its shape has brought."""
-        return precedence.learned(parts, self._own_share(shape.name))
+        return score.learned(parts, self._own_share(shape.name))
 
     def precedence(self, parts: Parts, target: str) -> Precedence:
         """Rank a URL that was picked, by what its like has brought by now."""
-        return precedence.precedence(parts, self._own_share(shape_of(target).name))
+        return score.precedence(parts, self._own_share(shape_of(target).name))
 
     def _own_share(self, name: str) -> float | None:
         return self._yield(name).own_share if self.judges else None
@@ -265,7 +329,7 @@ class CrawlFocus:
         """
         if is_new is not None:
             for name in self.seen.twins(url.target):
-                is_word = siblings.is_of_path(name)
+                is_word = is_of_path(name)
                 is_rule = self.seen.counts(name, url.target) or not is_word
                 if is_rule and (not is_new or name in self.yields or not is_word):
                     self._put(name, self._yield(name).after(is_new, told=told))
@@ -317,7 +381,7 @@ class CrawlFocus:
         for name in (shape.name, *shape.groups):
             self._put(name, self._yield(name).after(is_new, told=told))
         if self.refuses:
-            is_copy = not is_new and any(map(siblings.is_of_path, self.seen.twins(url.target)))
+            is_copy = not is_new and any(map(is_of_path, self.seen.twins(url.target)))
             self._note_subsets(shape.name, words(url.target), is_new, is_copy=is_copy, told=told)
         if is_new and found_on is not None:
             self._credit(found_on, url.target)
@@ -346,7 +410,7 @@ class CrawlFocus:
         shape = shape_of(target)
         beside = self.seen.counted(target) if self.refuses else []
         if beside and shape_of(named).name == shape.name:
-            beside = [name for name in beside if not siblings.is_shared(name, target, named)]
+            beside = [name for name in beside if not is_shared(name, target, named)]
         parts = [*words(target), *(part for name in beside for part in paths(target, name))] if self.refuses else []
         for name in (shape.name, *shape.groups, *beside, *(part.name for part in parts)):
             before = self.yields.get(name)

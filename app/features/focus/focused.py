@@ -13,16 +13,14 @@ from app.features.focus.crawl_focus import CrawlFocus
 from app.features.focus.naming import RAISES, Namings, raised_row
 from app.model import Cause, Page, Refusal, RequestKind, Url
 from app.model.url import on_host, target_of
-from app.policy.candidate import Candidate
+from app.policy.candidate import LAST_LANE, Candidate
 from app.policy.focus import novelty
 from app.policy.focus.novelty import Said
 from app.policy.focus.patterns import TrapKind
-from app.policy.focus.precedence import Precedence
-from app.policy.focus.relevance import per_link
-from app.policy.focus.score import SEED, Scored, handed_on, named, raised, score, unpacked
+from app.policy.focus.score import SEED, Precedence, Scored, handed_on, named, raised, score, unpacked
 from app.policy.focus.score import as_view as scored_as_view
 from app.policy.focus.shape import shape_of
-from app.policy.lane import LAST_LANE
+from app.policy.focus.vocabulary import per_link
 from app.policy.lifecycle import UrlEvent
 from app.policy.recrawl import Often
 from app.policy.url import file_ending

@@ -27,8 +27,8 @@ from app.model.url import target_of
 from app.policy.focus import novelty, vocabulary
 from app.policy.focus.patterns import REFUSED, SMALL_SHARE, SMALL_SITE, Yield, tries
 from app.policy.focus.profile import Profile
+from app.policy.focus.profile_text import GENERAL, profile_of
 from app.policy.focus.shape import shape_of
-from app.policy.focus.shipped import GENERAL, profile_of
 from app.policy.focus.vocabulary import Vocabulary
 from app.runtime.lru import Lru
 from app.store import crawls, pages

@@ -6,8 +6,9 @@ from operator import attrgetter
 
 from rbloom import Bloom
 
-from app.policy.focus import novelty, patterns, siblings
+from app.policy.focus import novelty, patterns
 from app.policy.focus.novelty import Said
+from app.policy.focus.shape import differences, forms, whole
 
 MOST_SEEN_BYTES = 3_000_000  # of a process: two hundred hosts of 200 pages
 _FIRST, _MOST, _FILTERS = 2_500, 160_000, 6  # phrases of the first filter and of any; of filters
@@ -68,7 +69,7 @@ class SeenPhrases:
 
     def twins(self, target: str) -> list[str]:
         """How a URL differs from those that were fetched before, for each sibling of it."""
-        return list({name for form, name in siblings.differences(target) if self._has(form)})
+        return list({name for form, name in differences(target) if self._has(form)})
 
     def counts(self, name: str, target: str) -> bool:
         """Whether this difference was met before: a word that stands in one URL alone is no rule of its site.
@@ -81,11 +82,11 @@ class SeenPhrases:
 
     def counted(self, target: str) -> list[str]:
         """The differences that a URL which was fetched has counted for."""
-        return [name for name in {name for _, name in siblings.differences(target)} if self._has(hash((name, target)))]
+        return [name for name in {name for _, name in differences(target)} if self._has(hash((name, target)))]
 
     def met(self, target: str) -> None:
         """Remember a URL that was fetched."""
-        self._remember(siblings.forms(target))
+        self._remember(forms(target))
 
     def name(self, target: str) -> None:
         """Remember a URL that a page named."""
@@ -93,11 +94,11 @@ class SeenPhrases:
             self._named_left = _NAMED if self._named else _FIRST
             self._named = [*self._named[-1:], Bloom(self._named_left, _ERRORS)]
             self._weigh()
-        self._named[-1].add(siblings.whole(target))
+        self._named[-1].add(whole(target))
         self._named_left -= 1
 
     def was_named(self, target: str) -> bool:
-        place = siblings.whole(target)
+        place = whole(target)
         return any(place in each for each in self._named)
 
     def _has(self, item: int) -> bool:

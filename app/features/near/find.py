@@ -21,9 +21,9 @@ from app.features.near import rows
 from app.features.near.compare import repeats_another
 from app.features.near.likeness import Likeness
 from app.features.near.rows import DuePrint, Note, QueuedLink
+from app.policy.candidate import LAST_LANE
 from app.policy.focus.profile import Profile
-from app.policy.focus.shipped import GENERAL, profile_of
-from app.policy.lane import LAST_LANE
+from app.policy.focus.profile_text import GENERAL, profile_of
 from app.store import crawls, db, hosts, server
 from app.store.url_rows import Where
 

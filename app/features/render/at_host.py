@@ -4,14 +4,20 @@
 
 As in a visit, and by the same steps (`app.crawl.robots.obtain`, `app.crawl.request`): scope was judged before. A page
 waits for the host's turn, and for shared budgets, as long as it may take; a visit would leave and return.
+
+One request of a page to another host, such as a CDN: that host's lease is taken for it, exactly as a visit takes it.
+
+offer ▶ take up ▶ robots.txt, turn, send ▶ settle and leave. While somebody else visits the host, or its turn is further
+away than a page waits, the request is refused: no page makes another host wait.
 """
 
 import threading
-from typing import Final, assert_never
+from typing import assert_never
 
 import structlog
 
 from app.browser.values import Answer, Refused
+from app.crawl.frontier.enter import host_rows
 from app.crawl.page.failures import rest_challenged
 from app.crawl.request import send, slots
 from app.crawl.request.fetch_log import Sending
@@ -21,13 +27,17 @@ from app.crawl.robots.obtain import NoRules
 from app.crawl.state.host_rest import HostRest
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Visit
-from app.errors import is_ours
-from app.features.render.fields import Asking
-from app.model import Origin, Outcome, Reply, Request, RequestKind, RestReason, Url
+from app.crawl.state.worker import Worker
+from app.crawl.visit.visit import CutOff, return_host, stay, take_up
+from app.errors import ServiceError, is_ours
+from app.features.render.cache import Asking
+from app.model import Origin, Outcome, Reply, Request, RequestKind, RestReason, Url, VisitEnding
 from app.model.reasons import TICKETS
 from app.model.render import RenderRefusal
 from app.policy.outcome import is_host_trouble
 from app.policy.robots import Robots
+from app.store import db, hosts
+from app.store.host_rows import Offer
 
 MOST_BYTES = 5_000_000  # of one answer, decoded
 REASON = "render"  # of the log
@@ -35,11 +45,12 @@ POST_REASON = "render post"
 _log = structlog.get_logger()
 _LEAST_S = 0.05  # between two looks at the turn
 _LEAST_DEADLINE_S = 1.0
-GOES_ON: Final = threading.Event()  # of a page that does not end before its requests: never set
+LONGEST_S = 10.0  # that a page waits for the turn of another host
+_LOOK_S = 0.25
 
 
 def fetch(
-    visit: Visit, url: Url, crawl_id: int, asking: Asking, *, until: float, is_over: threading.Event = GOES_ON
+    visit: Visit, url: Url, crawl_id: int, asking: Asking, *, until: float, is_over: threading.Event | None = None
 ) -> Answer | Refused:
     """Send the request in the host's turn, if that comes by `until` (monotonic) and before the page is over.
 
@@ -55,7 +66,7 @@ def fetch(
 
 
 def _fetch(
-    visit: Visit, url: Url, crawl_id: int, asking: Asking, *, until: float, is_over: threading.Event
+    visit: Visit, url: Url, crawl_id: int, asking: Asking, *, until: float, is_over: threading.Event | None
 ) -> Answer | Refused:
     rules = rules_of(visit, url.origin, until=until, authorised=asking.authorised)
     if isinstance(rules, Refused):
@@ -67,7 +78,7 @@ def _fetch(
     slot = _slot(visit, url, until, deadline_s)
     if slot is None:
         return Refused(RenderRefusal.BUDGET if visit.rest.until is not None else RenderRefusal.TIME)
-    if is_over.is_set():  # while it waited for its turn
+    if is_over is not None and is_over.is_set():  # while it waited for its turn
         return Refused(RenderRefusal.TIME)
     is_post = asking.method == "POST"
     request = Request(
@@ -158,3 +169,52 @@ def _answer(reply: Reply, outcome: Outcome) -> Answer | Refused:
     if reply.truncated:
         return Refused(RenderRefusal.BYTES)
     return Answer(status=reply.status, headers=reply.headers, body=reply.body)
+
+
+def fetch_elsewhere(
+    worker: Worker,
+    url: Url,
+    crawl_id: int,
+    asking: Asking,
+    *,
+    until: float,
+    is_over: threading.Event | None = None,
+) -> Answer | Refused:
+    """Send the request by `until` (monotonic), and before the page is over. Raises ServiceError."""
+    until = min(until, worker.monotonic() + LONGEST_S)
+    offer = _offer(worker, url.host, until)
+    if isinstance(offer, Refused):
+        return offer
+    visit = take_up(worker, offer.host_id, offer.token, picks=False)
+    if visit is None:
+        return Refused(RenderRefusal.BUDGET)
+    found: list[Answer | Refused] = []
+
+    def act() -> VisitEnding:
+        found.append(fetch(visit, url, crawl_id, asking, until=until, is_over=is_over))
+        return VisitEnding.RENDERED
+
+    try:
+        report = stay(visit, act)
+    except CutOff as error:
+        return_host(error.visit)
+        raise ServiceError(error.what, error.remedy) from error
+    return found[0] if found and report.ending is VisitEnding.RENDERED else Refused(RenderRefusal.FAILED)
+
+
+def _offer(worker: Worker, name: str, until: float) -> Offer | Refused:
+    """An offer of the host to ourselves, by `until`."""
+    settings = worker.settings
+    with db.transaction(worker.engine) as tx:
+        hosts.ensure(tx, rows=host_rows([name], settings.queues), delay_s=settings.default_delay_s)
+    while worker.monotonic() < until:
+        with db.transaction(worker.engine) as tx:
+            offer = hosts.offer_now(tx, name=name, offer_s=settings.offer_s, isolate=settings.settle_urls)
+            free_s = hosts.free_in(tx, name) if offer is None else 0.0
+        if offer is not None:
+            return offer
+        if free_s is None or worker.monotonic() + free_s >= until:
+            return Refused(RenderRefusal.BUDGET)
+        if worker.stopping.wait(max(free_s, _LOOK_S)):
+            break
+    return Refused(RenderRefusal.TIME)

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from app.crawl.page.page_read import PageRead
+from app.crawl.page.attempt import PageRead
 from app.crawl.state.batch import Batch
 from app.crawl.state.part import SettleStep
 from app.crawl.state.settling import Settling
 from app.crawl.state.visit import Visit
-from app.features.render.put_up import RENDERED, RENDERS, put_up
+from app.features.render.take_in import RENDERED, RENDERS, put_up
 from app.hooks import answers
 
 

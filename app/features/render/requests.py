@@ -15,9 +15,8 @@ from app.browser.requests import origin_of
 from app.browser.values import Answer, Refused, ResourceKind, SubRequest
 from app.crawl.state.visit import Visit
 from app.features.focus.on_host import focus_of
-from app.features.render import at_host, elsewhere
-from app.features.render.cache import SharedCache
-from app.features.render.fields import Asking, asking
+from app.features.render import at_host
+from app.features.render.cache import Asking, SharedCache, asking
 from app.model import Origin, Refusal, Url
 from app.model.render import RenderRefusal
 from app.policy.host import registrable_domain
@@ -148,7 +147,7 @@ class PageRequests:
                 return Refused(RenderRefusal.TIME)
             if url.host == visit.host:
                 return at_host.fetch(visit, url, crawl_id, asking, until=self.until, is_over=self.is_over)
-            return elsewhere.fetch(visit.worker, url, crawl_id, asking, until=self.until, is_over=self.is_over)
+            return at_host.fetch_elsewhere(visit.worker, url, crawl_id, asking, until=self.until, is_over=self.is_over)
 
     def _note_late(self, asked: SubRequest, refused: Refused) -> None:
         is_needed = asked.resource in {ResourceKind.SCRIPT, ResourceKind.FETCH, ResourceKind.DOCUMENT}

@@ -5,6 +5,11 @@
 The lease makes it exclusive, and the token fences what it writes, as in any visit. A page is counted before the browser
 opens it, so that one which ends its worker is given up in the end. A browser that dies over the page costs it one
 attempt; one that never showed it says nothing of the page, unless this machine shows others.
+
+How a page's rendering ends: a row of the batch, done, failed, or due again; what the browser made is archived first.
+
+Its record stands beside the plain answer that it was made from. Not where its owner wants no copy, or the plain answer
+is not in the archive. What stands there already is not written again.
 """
 
 import re
@@ -13,6 +18,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
 from functools import partial
+from hashlib import sha256
 from typing import Final, Protocol, assert_never
 
 import structlog
@@ -32,21 +38,20 @@ from app.crawl.state.visit import Visit, outlast
 from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import CutOff, return_host, stay, take_up
 from app.errors import ArchiveStopped, is_ours, one_line
-from app.features.archive.keep import CAPTURES
+from app.features.archive.keep import CAPTURES, holds, keeper_of
+from app.features.archive.recording import RenderedDocument
 from app.features.focus.on_host import focus_of
-from app.features.render import ending
 from app.features.render.at_host import rules_of
 from app.features.render.cache import SharedCache
-from app.features.render.ending import ATTEMPTS_MOST, ended, failed, given_back, retried
 from app.features.render.requests import PageRequests
-from app.features.render.take_in import judge, read_in, take_in
+from app.features.render.take_in import RENDERED, TakenIn, judge, read_in, take_in
 from app.model import Cause, Outcome, Refusal, Url, VisitEnding
 from app.model.render import RenderEnding, RenderRefusal
 from app.policy import backoff
 from app.policy.focus.patterns import MUCH
 from app.policy.scope import may_authenticate
-from app.store import db, renders
-from app.store.renders import TakenRender
+from app.store import captures, db, renders
+from app.store.renders import RenderEnd, TakenRender
 from app.store.url_rows import Due
 
 AHEAD_S: Final = 1.0  # of a host's turn: dispatch, which claims less far ahead, would leave none to us
@@ -62,10 +67,11 @@ LEASE_REST_S: Final = 15.0  # of a lease, for reading the document, the settle, 
 _SCRIPTS: Final = re.compile(rb"<script\b[^>]*\bsrc\s*=", re.IGNORECASE)
 _STYLES: Final = re.compile(rb"<link\b[^>]*\brel\s*=\s*[\"']?stylesheet", re.IGNORECASE)
 _log = structlog.get_logger()
+ATTEMPTS_MOST: Final = 3
 
 
 class Renders(Protocol):
-    """Browsers, as `app.browser.pool.Browsers` has them."""
+    """Browsers, as `app.browser.page.Browsers` has them."""
 
     def render(
         self, plain: PlainResponse, ask: Ask, bounds: Bounds, *, user_agent: str, screenshot: bool = False
@@ -160,7 +166,7 @@ class RenderTurns:
         else:
             outlast(visit.worker, visit.lease, bounds.wall_s + LEASE_REST_S)
             unwanted = unwanted_by(expected, bounds)
-            ending.check(visit, due)
+            check(visit, due)
             entitled = url.origin if authorised else None
             ask = PageRequests(
                 visit=visit, due=due, cache=self.cache, until=until, entitled=entitled, unwanted=unwanted
@@ -219,7 +225,7 @@ def _read(visit: Visit, taken: TakenRender, due: Due, url: Url, found: Rendering
         retried(visit, taken, lacking, found, cached=ask.cached)
     else:
         brought = judge(visit, due, url, taken, found, made)
-        ending.keep(visit, due, url, taken, found, brought)  # first: without its record it is not the page
+        keep(visit, due, url, taken, found, brought)  # first: without its record it is not the page
         take_in(visit, due, taken, found, made, brought)
         if (focus := focus_of(visit.picked, due.crawl_id)) is not None:
             focus.rendered(url, brought.brought)
@@ -292,3 +298,107 @@ def unwanted_by(expected: Estimate, bounds: Bounds) -> frozenset[ResourceKind]:
     if expected.time.total_seconds() + REST_S <= bounds.wall_s:
         return frozenset()
     return frozenset({ResourceKind.STYLESHEET})
+
+
+def ended(visit: Visit, taken: TakenRender, found: Rendering, brought: TakenIn, *, cached: int) -> None:
+    """It was rendered, and read as it stood.   cached: of its requests, those that were not sent"""
+    row = _row(taken, state="done", found=found) | {"cached": cached}
+    row |= {"brought": brought.brought, "text_sha256": brought.text_sha256, "changed": brought.changed}
+    _end(visit, row)
+
+
+def failed(visit: Visit, taken: TakenRender, cause: str) -> None:
+    """No attempt can help."""
+    _end(visit, _row(taken, state="failed", cause=cause))
+
+
+def retried(visit: Visit, taken: TakenRender, cause: str, found: Rendering | None = None, *, cached: int = 0) -> None:
+    """The attempt counts; the page is tried again, or has failed by now."""
+    attempts = taken.attempts + 1
+    if attempts >= ATTEMPTS_MOST:
+        row = _row(taken, state="failed", cause=f"{cause}, {attempts} times", attempts=attempts, found=found)
+    else:
+        due_s = backoff.url_retry_s(attempts, visit.worker.rng)
+        row = _row(taken, state="due", cause=cause, attempts=attempts, due_s=due_s, found=found)
+    _end(visit, row | {"cached": cached})
+
+
+def given_back(visit: Visit, taken: TakenRender, cause: str, *, due_s: float, takes: int = 0) -> None:
+    """The page was not opened, and is not to blame.   takes: that count further, where it may be after all"""
+    _end(visit, _row(taken, state="due", cause=cause, attempts=taken.attempts, due_s=due_s) | {"takes": takes})
+
+
+def _end(visit: Visit, row: RenderEnd) -> None:
+    visit.batch.add(RENDERED, row)
+    _log.info("render.ended", state=row["state"], cause=row["cause"], ending=row["ending"], wall_ms=row["wall_ms"])
+
+
+def _row(
+    taken: TakenRender,
+    *,
+    state: str,
+    cause: str | None = None,
+    attempts: int = 0,
+    due_s: float | None = None,
+    found: Rendering | None = None,
+) -> RenderEnd:
+    return {
+        "host_id": taken.host_id,
+        "crawl_id": taken.crawl_id,
+        "key": taken.key,
+        "body_sha256": taken.body_sha256,
+        "state": state,
+        "cause": cause,
+        "attempts": attempts,
+        "takes": 0,
+        "due_s": due_s,
+        "ending": found.ending.value if found else None,
+        "brought": None,
+        "wall_ms": found.wall_s * 1000 if found else None,
+        "cpu_ms": found.cpu_s * 1000 if found else None,
+        "asked": found.asked if found else None,
+        "answered": found.answered if found else 0,
+        "cached": 0,
+        "refused": {reason.value: n for reason, n in found.refused.items()} if found else None,
+        "text_sha256": None,
+        "changed": False,
+    }
+
+
+def check(visit: Visit, due: Due) -> None:
+    """Raises ArchiveStopped where the document could not be kept."""
+    keeper = keeper_of(visit.worker)
+    if keeper is not None and holds(visit, due):
+        keeper.check()
+
+
+def keep(visit: Visit, due: Due, url: Url, taken: TakenRender, found: Rendering, made: TakenIn) -> None:
+    """Write the document's records, and put its capture into the batch. Raises ArchiveStopped, ServiceError."""
+    keeper = keeper_of(visit.worker)
+    if keeper is None or not holds(visit, due) or not made.may_be_kept:
+        return
+    with db.transaction(visit.worker.engine) as tx:
+        source = captures.rendered(
+            tx, host_id=taken.host_id, crawl_id=taken.crawl_id, key=taken.key, body_sha256=taken.body_sha256
+        )
+    body_sha256 = sha256(made.body).digest()
+    if source is None or source.standing == body_sha256:
+        return
+    refused = {f"refused-{reason.value}": n for reason, n in found.refused.items()}
+    document = RenderedDocument(
+        host_id=taken.host_id,
+        crawl_id=taken.crawl_id,
+        key=taken.key,
+        url=source.url,
+        rendered_at=visit.lease.database_time(visit.now()),
+        status=source.status,
+        source=source.id,
+        source_record=source.record_id,
+        body=made.body,
+        body_sha256=body_sha256,
+        text_sha256=made.text_sha256,
+        at=made.at.text if made.at.key != url.key else None,
+        is_cut=found.ending is RenderEnding.DOM,
+        notes={"ending": found.ending.value, "wallTimeMs": round(found.wall_s * 1000), "asked": found.asked, **refused},
+    )
+    visit.batch.add(CAPTURES, keeper.append_rendered(document))

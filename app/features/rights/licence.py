@@ -18,6 +18,7 @@ from app.crawl.request.learn import trouble
 from app.crawl.robots import ask, obtain
 from app.crawl.robots.ask import RobotsAnswer
 from app.crawl.robots.obtain import NoRules
+from app.crawl.robots.tdmrep import AGAIN_S, AGAIN_UNKNOWN_S, SHARE
 from app.crawl.state.origins import HostOrigins
 from app.crawl.state.part import SettlePart
 from app.crawl.state.visit import Visit, outlast
@@ -37,9 +38,6 @@ from app.store import robots as robots_store
 from app.store.url_rows import Due
 
 NOTES = "rights"
-AGAIN_S = 24 * 3600.0
-AGAIN_UNKNOWN_S = 3600.0  # while nobody answered
-SHARE = 20  # at most one request in this many is for these files, however long the host's delay is
 MARK = f"{LICENCE}="
 _NAMED = re.compile(r"license=(\S+) \(")  # of a line of `tdm.text`
 MOST = 4  # files of a visit; a site that names more has most of them unread

@@ -1,12 +1,18 @@
 """The index of words for `tiptoe search`. One query of search.sql each, in the caller's transaction.
 
 `app.store.pages.keep` queues the pages of crawls that are searched; beat indexes them (`janitor`).
+
+Chooses the text search configuration of a page's language, from those that this Postgres has.
+
+The codes are ISO 639-1's, as the first subtag of a BCP 47 tag has them; the configurations are Postgres' own, all by
+Snowball (https://www.postgresql.org/docs/current/textsearch-psql.html). A language without one is split into words and
+not stemmed. Languages that are written without spaces (Chinese, Japanese, Thai) are split at punctuation alone.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import psycopg
 from sqlalchemy import Connection
@@ -23,6 +29,40 @@ SAMPLE = 300  # pages, the newest
 COMMON = 0.12  # share of these: one match in eight pages costs less to meet than to look up
 # MaxFragments: without it, a passage begins with the first word that was found.
 _PASSAGE = f'MaxFragments=1, MaxWords=35, MinWords=15, ShortWord=0, StartSel="{MARKS[0]}", StopSel="{MARKS[1]}"'
+SIMPLE: Final = "simple"
+_CONFIGS: Final[Mapping[str, str]] = {
+    "ar": "arabic",
+    "ca": "catalan",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "en": "english",
+    "es": "spanish",
+    "et": "estonian",
+    "eu": "basque",
+    "fi": "finnish",
+    "fr": "french",
+    "ga": "irish",
+    "hi": "hindi",
+    "hu": "hungarian",
+    "hy": "armenian",
+    "id": "indonesian",
+    "it": "italian",
+    "lt": "lithuanian",
+    "nb": "norwegian",
+    "ne": "nepali",
+    "nl": "dutch",
+    "nn": "norwegian",
+    "no": "norwegian",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sr": "serbian",
+    "sv": "swedish",
+    "ta": "tamil",
+    "tr": "turkish",
+    "yi": "yiddish",
+}
 
 
 class Switched(NamedTuple):
@@ -183,3 +223,13 @@ def bounded(tx: Connection, timeout_s: float) -> Iterator[None]:
     except psycopg.errors.QueryCanceled as error:
         remedy = f"takes more than {timeout_s:g} s; add a rarer word, or search one host with --host"
         raise InputError("this search", remedy) from error
+
+
+def stemmers(available: Collection[str]) -> dict[str, str]:
+    """{language: configuration} of the languages that have one among the `available`."""
+    return {language: config for language, config in _CONFIGS.items() if config in available}
+
+
+def stemming(available: Collection[str]) -> list[str]:
+    """The configurations that pages may be indexed by."""
+    return sorted({SIMPLE, *stemmers(available).values()})

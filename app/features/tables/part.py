@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from app.crawl.page.page_read import PageRead
+from app.crawl.page.attempt import PageRead
 from app.crawl.page.read import KEPT_OUT, REVISIONS
 from app.crawl.state.batch import Batch
 from app.crawl.state.part import SettlePart, SettleStep

@@ -17,7 +17,6 @@ from app.store import db
 FAILURES_MOST = 3  # settles in a row in which nothing of a plugin's could be written: then it is off
 SETTLE_S = 1.0  # of all statements of a plugin in a settle, which holds locks of ours
 DDL_S = 30
-_VALUES = frozenset({"22", "23", "54"})  # classes of SQLSTATE: a row's value is at fault
 _POSTGRES = frozenset({"08", "25", "53", "57P", "58"})  # Postgres is away, full or read-only, whoever asks
 _WHY_CHARS = 300
 DROPPED_AT_ONCE = 10_000  # rows of a table
@@ -134,7 +133,7 @@ def _write(tx: Connection, plugin: Plugin, rows: Sequence[PageRows], timeout: st
     error = _at_once(tx, plugin, rows, until, timeout)
     if error is None:
         return []
-    if len(rows) == 1 or (getattr(error, "sqlstate", None) or "")[:2] not in _VALUES:
+    if len(rows) == 1 or (getattr(error, "sqlstate", None) or "")[:2] not in db.VALUES:
         return [_said(error)] * len(rows)
     found = [_at_once(tx, plugin, [row], until, timeout) for row in rows]
     return [_said(error) for error in found if error is not None]

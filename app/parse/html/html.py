@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict
 
 from app.model.page import Dated, Page
-from app.model.shell import Evidence, ShellSign
+from app.model.render import Evidence, ShellSign
 from app.parse import charset, language
 from app.parse.html import dates, said, shell, shell_data, text, tree
 from app.parse.html.survey import MAX_FIELD_CHARS, Survey

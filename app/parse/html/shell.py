@@ -12,7 +12,7 @@ there is little main text.
 import re
 from typing import Final
 
-from app.model.shell import Evidence, ShellSign
+from app.model.render import Evidence, ShellSign
 from app.parse.html import shell_data, shell_shown
 from app.parse.html.shell_shown import Mount, Shown
 from app.parse.html.tree import Element

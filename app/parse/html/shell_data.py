@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from app.model.shell import ShellSign
+from app.model.render import ShellSign
 from app.parse.html.tree import Element
 from app.words import counted
 

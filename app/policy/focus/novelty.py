@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import chain, groupby
 from typing import Final, NamedTuple, Protocol
 
-from app.policy.focus.words import tokens
+from app.policy.focus.vocabulary import tokens
 
 _PIECE: Final = re.compile(r"\d+|[^\W\d_]+")
 _WORD: Final = re.compile(r"[^\W\d_]+")

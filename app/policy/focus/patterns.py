@@ -6,6 +6,14 @@ What counts is lately: a calendar has pages at first, and a list of results has 
 
 False positives are worse than traps: a small site is fetched whole, a shape has a trial, some of its refused URLs are
 fetched after all, and its refused URLs are queued again once it brings something.
+
+Subsets of a pattern's URLs, which tell the good ones from the others where a pattern mixes them (promise T1).
+
+A shape folds the words of a path, and a difference in the query is the same on every path. So each word behind the
+first is a pattern, too, and so is each path beside such a difference:
+
+    /mod/quiz/view?id=2    of /mod/w/w?id    ∋/mod/{quiz}/w?id  ∋/mod/w/{view}?id
+                           of ≈?id           ∋/mod/quiz/view?id
 """
 
 from collections.abc import Sequence
@@ -13,7 +21,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from app.policy.focus.profile import TrapTerms
-from app.policy.focus.shape import Shape
+from app.policy.focus.shape import LONGEST, MARK, Shape, fold, parted
 
 MEMORY: Final = 0.9  # of a page's weight is left after the next one: the last ten decide
 FORGOTTEN: Final = 1e-6  # a weight of less is none: in the end Postgres' `real` would refuse it
@@ -32,6 +40,9 @@ REFUSED: Final = "refused"  # the pattern of refused URLs that are tried where n
 TRIES: Final = 5  # of them at a time
 MOST_SPARED: Final = 50  # refused URLs of a shape that are queued at a time
 NEW_SHARE: Final = 0.3  # of a page's phrases must be new on its host for new text
+IN: Final = "∋"
+_MOST_SEGMENTS: Final = 8
+_MOST_NAMES: Final = 6
 
 
 class Yield(NamedTuple):
@@ -229,3 +240,42 @@ def spares(found: Yield, group: Yield) -> int:
 def has_turned(terms: TrapTerms, before: Yield, after: Yield) -> bool:
     """Whether a shape, or a group, of which URLs were refused has become worth it: they are queued again."""
     return after.refused > 0 and not brings(terms, before) and brings(terms, after)
+
+
+class Subset(NamedTuple):
+    """The name of a subset, and what it has in common with those that it is compared with."""
+
+    name: str
+    place: str
+
+
+def words(target: str) -> list[Subset]:
+    """Those of its shape that have one of its words, behind the first and before the name of a page."""
+    path, query = parted(target)
+    segments = [segment for segment in path.split("/") if segment]
+    if not 1 < len(segments) <= _MOST_SEGMENTS:
+        return []
+    folded = [fold(segment) for segment in segments]
+    shown = [segments[0].lower() if folded[0] == "w" else folded[0], *folded[1:]]
+    names = sorted({part.partition("=")[0].lower() for part in query.split("&") if part})[:_MOST_NAMES]
+    asked = f"?{'&'.join(names)}" if names else ""
+    found = []
+    for at in range(1, len(segments) - (not names)):
+        if folded[at][-1] == "w":
+            start, end = f"/{'/'.join(shown[:at])}", "".join(f"/{each}" for each in shown[at + 1 :]) + asked
+            name = f"{IN}{start}/{{{segments[at].lower()}}}{end}"
+            found.append(Subset(name[:LONGEST], f"{start}/{{}}{end}"))
+    return found
+
+
+def paths(target: str, difference: str) -> list[Subset]:
+    """Those that differ from a sibling in parameters and have its path."""
+    if not difference.startswith(f"{MARK}?"):
+        return []
+    return [Subset(f"{IN}{parted(target)[0].lower()}{difference[1:]}"[:LONGEST], difference)]
+
+
+def place_of(name: str) -> str:
+    """The place of a subset with this name."""
+    start, brace, rest = name[1:].partition("{")
+    return f"{start}{{}}{rest.partition('}')[2]}" if brace else f"{MARK}?{name.rpartition('?')[2]}"

@@ -69,7 +69,7 @@ class Profile:
     rest      for paths that no branch names
     words     branches by a whole segment of the path, in lower case: the first segment that is named decides
     patterns  branches by a pattern, searched in path and query before the words
-    topics    words that the crawl is about, as `words.tokens` spells them
+    topics    words that the crawl is about, as `vocabulary.tokens` spells them
     language  of the topics: "en" or "any"
     requests_per_day  for recrawls of the whole crawl; None: no limit
     posts     searched in path and query: what rendered pages may POST to, within the scope; none: nothing
@@ -93,7 +93,7 @@ class Profile:
 
     @cached_property
     def spelled_topics(self) -> frozenset[str]:
-        """The topics, with the plurals that `words.tokens` folds: a page's words need no folding then."""
+        """The topics, with the plurals that `vocabulary.tokens` folds: a page's words need no folding then."""
         plurals = {f"{topic}s" for topic in self.topics if len(topic) > 2 and not topic.endswith("s")}
         return self.topics | plurals if self.language == "en" else self.topics
 

@@ -1,18 +1,23 @@
 """Reads a profile from TOML, and refuses one that cannot work: each fault is one line that names the key and the
 remedy.
+
+The profiles that come with the program, and the one that a crawl asks for: by name, or as a text of its own.
 """
 
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from importlib.resources import files
 from math import inf, prod
 from re import _constants as codes  # type: ignore[attr-defined]  # no other way to see a pattern's tree
 from re import _parser as parser  # type: ignore[attr-defined]  # the same
 from typing import Any, Final
 
 from app.errors import InputError
+from app.model.crawl import OPTIONS
 from app.policy.focus.profile import REACH, Branch, Profile, TrapTerms
-from app.policy.focus.words import LANGUAGES, tokens
+from app.policy.focus.vocabulary import LANGUAGES, tokens
 
 MOST_BYTES: Final = 64 * 1024
 MOST_BRANCHES: Final = 200
@@ -24,6 +29,8 @@ _UNITS_S: Final = {"m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 _EVERY: Final = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)([mhdw])")
 _KEYS: Final = {"name", "lanes", "rest", "paths", "topics", "traps", "recrawl", "render"}
 _OF_BRANCH: Final = {"lane", "weight", "every", "importance"}
+NAMES: Final = tuple(OPTIONS["profile"].choices)
+GENERAL: Final = NAMES[0]
 
 
 def read(text: str, *, what: str = "profile") -> Profile:
@@ -243,3 +250,18 @@ class _Keys:
 
 
 _NAMES: Final[dict[type[Any], str]] = {str: "text in quotes", list: "list", dict: "table"}
+
+
+def text_of(name: str) -> str:
+    """The TOML of a shipped profile: package data, as constant as code."""
+    return files(__package__).joinpath("profiles", f"{name}.toml").read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=64)
+def profile_of(wish: str) -> Profile:
+    """The profile that `crawls.profile` asks for: the name of a shipped one, or TOML. Raises InputError."""
+    if wish in NAMES:
+        return read(text_of(wish), what=f"profile {wish}")
+    if "\n" not in wish and "=" not in wish:
+        raise InputError(f"profile {wish}", f"use one of: {', '.join(NAMES)}; or the path of a TOML file")
+    return read(wish)

@@ -5,18 +5,24 @@
 Links of relevant pages come first as in S. Chakrabarti, M. van den Berg, B. Dom, "Focused crawling", 1999.
 
 A score orders URLs within a lane and decides which of them leave a full frontier. It refuses nothing.
+
+Decides what comes first in a crawl with a budget, by what URLs of one shape have brought (promise S1).
+
+Shapes whose pages had new text of their own come first, whatever their form; lists come after the pages that they name.
 """
 
 import re
 from collections.abc import Callable
 from datetime import datetime
+from enum import IntEnum
 from math import exp
 from typing import Final, NamedTuple
 
 from app.model import Url
+from app.policy.focus.patterns import RISKY
 from app.policy.focus.profile import REACH, Profile
 from app.policy.focus.shape import Shape, shape_of
-from app.policy.focus.words import tokens
+from app.policy.focus.vocabulary import tokens
 
 MOST_ANCHOR, MOST_FRESH, MOST_DUPLICATE, MOST_TRAP = 0.3, 0.2, 0.4, 0.6
 VIEW: Final = 0.15  # less than what makes a trial shorter (`patterns.RISKY`)
@@ -36,6 +42,9 @@ _SCALE: Final = 60
 _BITS: Final = 6
 _MOST: Final = (1 << _BITS) - 1
 _FINE: Final = ((60, 6), (100, 5), (100, 5), (75, 5), (50, 5), (100, 5))  # with a page, of each: steps to 1, bits
+LEARNED: Final = 0.3  # of a score, from shapes whose pages had no new text of their own to those that all had
+PROVEN: Final = 0.8  # of a shape's pages had new text of their own: its form is no risk then
+LISTS: Final = 0.2  # of a shape's pages, fewer: they are lists
 
 
 class Parts(NamedTuple):
@@ -210,3 +219,36 @@ def _trap(target: str, shape: Shape, depth: int, now: datetime | None) -> float:
         if dated and (int(dated[1]) - now.year) * 12 + int(dated[2]) - now.month > 1:
             risk += 0.3
     return min(risk, MOST_TRAP)
+
+
+class Precedence(IntEnum):
+    """The order of URLs that were picked, the last first.
+
+    RISKY   its form is a risk
+    LIST    its like had hardly any new text of their own: they name pages at best, which may be known by then
+    OPEN    nothing is known yet, or some of its like had new text
+    PROVEN  most of them had
+    """
+
+    RISKY = 0
+    LIST = 1
+    OPEN = 2
+    PROVEN = 3
+
+
+def learned(parts: Parts, own: float | None) -> Parts:
+    """The parts of a link by the share of its shape's pages with new text of their own; None: there were too few."""
+    if own is None:
+        return parts
+    base, anchor, fresh, duplicate, trap, page = parts
+    base = min(max(base + LEARNED * (own - 0.5), 0.0), 1.0)
+    return Parts(base, anchor, fresh, 0.0 if own >= PROVEN else duplicate, trap, page)
+
+
+def precedence(parts: Parts, own: float | None) -> Precedence:
+    """The rank of a URL that was picked.   own: as in `learned`, by now, not when it was found"""
+    if own is not None and own >= PROVEN and parts.trap < RISKY:
+        return Precedence.PROVEN
+    if parts.risk >= RISKY:
+        return Precedence.RISKY
+    return Precedence.LIST if own is not None and own < LISTS else Precedence.OPEN

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from app.model.url import target_of
-from app.policy.focus.siblings import MARK
+from app.policy.focus.shape import MARK
 from app.words import counted
 
 FEW: Final = 100  # requests, pages or recrawls: of fewer no share is judged

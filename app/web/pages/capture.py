@@ -1,9 +1,11 @@
 """A page as it is stored, and as the archive has it: its text, Markdown, source and headers; and what changed.
 
-Nothing of a site is ever rendered: it is a text on a page of ours, or a file to be saved.
+Nothing of a site is ever rendered: it is a text on a page of ours, or a file to be saved. A picture is taken of the
+archived page, for one viewer at a time: Chromium opens it behind its guard, and sends nothing to any site.
 """
 
 import re
+import threading
 from collections.abc import Sequence
 from enum import StrEnum
 from urllib.parse import urlsplit
@@ -14,11 +16,11 @@ from starlette.responses import Response
 from app import plugins
 from app.admin import captures
 from app.admin.captures import CapturedUrl, CapturePage
-from app.errors import ArchiveMissing, InputError, SegmentElsewhere
+from app.errors import ArchiveMissing, InputError, SegmentElsewhere, ServiceError
 from app.model import Capture
 from app.policy import media_type
 from app.web.board import Board, board_of
-from app.web.render import page
+from app.web.render import page, refusal
 from app.words import none_of
 
 TEXT_CHARS = 50_000  # of a text: the whole of it is a download
@@ -29,6 +31,8 @@ SAVED = {
     "content-security-policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
 }
+taking = threading.BoundedSemaphore(1)
+HEADERS = {"x-content-type-options": "nosniff", "content-disposition": 'inline; filename="page.png"'}
 
 
 class CapturePart(StrEnum):
@@ -179,3 +183,27 @@ def _both(shown: Capture, every: Sequence[Capture]) -> tuple[Capture, Capture] |
     else:
         pairs = [(shown, each) for each in every if each.rendered_from == shown.id]
     return next(iter(pairs), None)
+
+
+def picture(request: Request) -> Response:
+    """The picture as PNG. Raises InputError where nothing is archived, or no browser is here."""
+    from app.admin import screenshot  # what a worker imports, for a page that few ask for
+
+    shared, query = board_of(request), request.query_params
+    if not taking.acquire(blocking=False):
+        return refusal(request, shared, 429, "Another picture is being taken; ask again when it is there.")
+    try:
+        found = screenshot.take(
+            shared.engine,
+            shared.settings,
+            query.get("u", ""),
+            crawl=query.get("crawl") or None,
+            at=query.get("at") or None,
+        )
+    except (ArchiveMissing, SegmentElsewhere) as error:
+        raise InputError("this capture", str(error)) from error
+    except ServiceError as error:
+        return refusal(request, shared, 500, f"{error}.")
+    finally:
+        taking.release()
+    return Response(found.png, media_type="image/png", headers=HEADERS)

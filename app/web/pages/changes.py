@@ -19,8 +19,7 @@ from app.admin.changes import Changes, ChangesWish, PageChange, PageChangeKind, 
 from app.errors import InputError, ServiceError, TiptoeError
 from app.features.changes.webhooks import Webhook
 from app.store import board, db
-from app.web.board import board_of
-from app.web.pulse import Pulse
+from app.web.board import Pulse, board_of
 from app.web.render import page
 from app.words import harmless
 

@@ -8,13 +8,12 @@ from starlette.responses import Response
 from app.admin import crawls, options
 from app.admin.board import lists
 from app.admin.board.pulse import look_at
-from app.admin.board.tally import DAYS
+from app.admin.report import DAYS
 from app.store import crawls as crawl_rows
 from app.store import db
 from app.store.crawls import Crawl
-from app.web.board import board_of
+from app.web.board import KEPT_MOST_S, KEPT_TIMES, board_of
 from app.web.live import crawl_texts, share_of_budget
-from app.web.once import KEPT_MOST_S, KEPT_TIMES
 from app.web.order import acts_on, order_of
 from app.web.render import page, when
 

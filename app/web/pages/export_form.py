@@ -16,9 +16,8 @@ from starlette.responses import Response, StreamingResponse
 
 from app.admin import crawls
 from app.errors import InputError, ServiceError
-from app.features.export.columns import ExportKind
+from app.features.export.columns import FILTERS, ExportKind
 from app.features.export.export import export_rows
-from app.features.export.filters import FILTERS
 from app.features.export.formats import ExportFormat
 from app.features.export.plan import CONTENTS, ExportWish
 from app.web.board import board_of

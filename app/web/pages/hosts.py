@@ -1,31 +1,44 @@
-"""Hosts, and one host: why it rests and until when, its delay and from where, robots.txt in force, its timeline."""
+"""Hosts, and one host: why it rests and until when, its delay and from where, robots.txt in force, its timeline.
+
+The timeline has each request with the delay that had to follow it: gaps are seen at a glance. An SVG's geometry is made
+of attributes: the page's policy allows no inline style. The politeness proof of a host or a crawl is one page that can
+be printed and sent to a site's owner.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.admin import focus, hosts, robots_check
-from app.admin.board import host_list, lists
+from app.admin import audit, crawls, focus, hosts, robots_check
+from app.admin.audit import KINDS
+from app.admin.board import lists
 from app.admin.hosts import HostPage
 from app.admin.waiting import PaceRule, pace_rule
 from app.config import Settings
 from app.model.reasons import HostWait
+from app.policy import identity
 from app.policy.host import registrable_domain
-from app.store import board, db
+from app.store import board, db, fetches
 from app.store.board import Row
 from app.web.board import Board, board_of
 from app.web.order import acts_in, acts_on, order_of
 from app.web.render import page
-from app.web.timeline import timeline
 from app.words import counted
 
 PATTERNS = 20
 REQUESTS = 25
 ROBOTS_LINES = 400
 _SETTING = re.compile(r" \(TIPTOE_[^)]*\)")
+WIDTH = 1000.0
+LEAST = 1.5  # units of a request that took no time
+HOSTS = 200
+WAIT_S = 2.0  # for the proof of a crawl, which reads the whole log of its hosts
 
 
 def show_list(request: Request) -> Response:
@@ -34,7 +47,7 @@ def show_list(request: Request) -> Response:
     crawl, waits_for = query.get("crawl") or None, query.get("waits_for") or None
     sort = query.get("sort") or "name"
     after = query.get("after", "")
-    lot = host_list.listed(shared.engine, shared.settings, crawl=crawl, waits_for=waits_for, sort=sort, after=after)
+    lot = lists.listed(shared.engine, shared.settings, crawl=crawl, waits_for=waits_for, sort=sort, after=after)
     rules = _rules(shared, lot.hosts)
     return page(
         request, "hosts.html", lot=lot, rules=rules, waits=list(HostWait), sort=sort, crawl=crawl, waits_for=waits_for
@@ -114,3 +127,89 @@ def _robots(request: Request, found: HostPage) -> list[Mapping[str, Any]]:
             }
         )
     return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """A request and the delay after it, in units of WIDTH. is_early: it began within the delay of the one before"""
+
+    x: float
+    width: float
+    delay_width: float
+    is_early: bool
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """Bars of requests, the oldest first, between two moments."""
+
+    since: datetime
+    until: datetime
+    bars: Sequence[Bar]
+    width: float = WIDTH
+
+
+def timeline(rows: Sequence[Row]) -> Timeline | None:
+    """The line of these requests, the newest first. None: there are less than two that were sent."""
+    sent = [row for row in reversed(rows) if row["outcome"] != "unsent"]
+    if len(sent) < 2:
+        return None
+    since = sent[0]["started_at"]
+    until = max(row["ended_at"] for row in sent)
+    unit = WIDTH / max((until - since).total_seconds(), 0.001)
+    return Timeline(since=since, until=until, bars=[_bar(row, since, unit) for row in sent])
+
+
+def _bar(row: Row, since: datetime, unit: float) -> Bar:
+    took_s = (row["ended_at"] - row["started_at"]).total_seconds()
+    gap_s = row["gap_s"]
+    gap = "" if gap_s is None else f", {gap_s:.3f} s after the one before"
+    return Bar(
+        x=round((row["started_at"] - since).total_seconds() * unit, 2),
+        width=round(max(took_s * unit, LEAST), 2),
+        delay_width=round(row["delay_s"] * unit, 2),
+        is_early=gap_s is not None and gap_s < row["delay_s"] - 0.001,
+        label=f"{row['started_at']:%H:%M:%S}{gap}; delay {row['delay_s']:g} s",
+    )
+
+
+def proof(request: Request) -> Response:
+    """The proof; without a host or a crawl, a form that asks for one."""
+    shared, query = board_of(request), request.query_params
+    host, crawl = query.get("host") or None, query.get("crawl") or None
+    if host is None and crawl is None:
+        return page(request, "proof_ask.html")
+    engine, settings = shared.engine, shared.settings
+    if host:
+        found, at = audit.audit_host(engine, settings, host), datetime.now(UTC)
+    else:
+        made = shared.proofs.of(crawls.find(engine, crawl or "").name, wait_s=WAIT_S)
+        if made is None:
+            return page(request, "proof_made.html", crawl=crawl)
+        found, at = made.value, made.at
+    about = hosts.show(engine, settings, host, latest=1) if host else None
+    with db.transaction(engine) as tx:
+        begins = fetches.begins(tx)
+    headers = identity.headers(
+        token=settings.product_token,
+        version=version("tiptoe"),
+        contact=settings.contact,
+        info_url=settings.info_url,
+        purpose=settings.purpose,
+    )
+    return page(
+        request,
+        "proof.html",
+        found=found,
+        at=at,
+        host=about.host["name"] if about else None,
+        crawl=crawl,
+        about=about,
+        delay=delay_source(about, settings) if about else None,
+        shown=found.hosts[:HOSTS],
+        kinds=KINDS,
+        begins=begins,
+        headers=headers,
+        settings=settings,
+    )

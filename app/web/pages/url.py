@@ -1,17 +1,17 @@
-"""A URL: `tiptoe url why` as a page, with its captures and items."""
+"""A URL: `tiptoe url why` as a page, with its captures and items; and what its owner allows."""
 
 from collections.abc import Sequence
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.admin import captures, explain
+from app.admin import captures, explain, rights
 from app.admin.captures import CapturedUrl
 from app.admin.explain import InCrawl
 from app.admin.waiting import last_ending
 from app.errors import InputError
 from app.model.reasons import words
-from app.model.shell import lines
+from app.model.render import lines
 from app.policy.focus.score import unpacked
 from app.store import board, db
 from app.store.board import Row
@@ -87,3 +87,16 @@ def _facts(row: InCrawl) -> list[tuple[str, object]]:
 
 def _parts(packed: int | None) -> list[tuple[str, float]]:
     return [] if packed is None else list(unpacked(packed)._asdict().items())
+
+
+def rights_page(request: Request) -> Response:
+    """The rights of a URL, a host or a crawl; without one, a form that asks for it."""
+    shared, asked = board_of(request), request.query_params.get("u", "").strip()
+    crawl = request.query_params.get("crawl", "").strip()
+    return page(
+        request,
+        "rights.html",
+        found=rights.of(shared.engine, shared.settings, asked) if asked else None,
+        crawl_name=crawl,
+        counted=rights.by_crawl(shared.engine, crawl) if crawl else None,
+    )

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from app.admin.board import host_list, lists
+from app.admin.board import lists
 from app.admin.board.lists import PageKind
 from app.config import load
 from app.store import db, fleet
@@ -94,7 +94,7 @@ def test_a_crawls_hosts_are_those_it_fetched_from_and_those_it_has_queued(engine
         sql(engine, statement, **({} if statement == HOSTS else {"crawl": crawl}))
     seen, after = [], ""
     while after is not None:
-        found = host_list.listed(engine, SETTINGS, crawl="docs", after=after)
+        found = lists.listed(engine, SETTINGS, crawl="docs", after=after)
         seen += [row["host"] for row in found.hosts]
         after = found.next  # type: ignore[assignment]
     wanted = sql(engine, "SELECT name FROM hosts WHERE id % 2 = 0 OR id % 3 = 0 ORDER BY id")

@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import Engine
 
-from app.admin.board.pulse import left_s, look, look_at
-from app.admin.board.readiness import readiness, status
+from app.admin.board.pulse import left_s, look, look_at, readiness, status
 from app.config import load
 from app.errors import ServiceError
 from app.store import board, db, migrate

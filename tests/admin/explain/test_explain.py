@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.admin.url_changes import respelt
+from app.admin.explain import respelt
 from app.admin.waiting import last_ending
 from app.crawl.state.worker import Worker
 from app.errors import InputError

@@ -10,8 +10,8 @@ from app.admin import crawls, doctor, explain, report
 from app.admin.seeds import add
 from app.crawl.state.worker import Worker
 from app.model import Budgets, Url
+from app.policy.focus.profile_text import profile_of
 from app.policy.focus.score import score
-from app.policy.focus.shipped import profile_of
 from tests.crawl.loop import go, run, start
 from tests.crawl.waiting import CAP, branches, estimate, flat, plant, refused, state, waiting
 from tests.crawl.web import Answer, Site, Web, html

@@ -7,7 +7,7 @@ import pytest
 
 from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import take_up
-from app.policy.focus.shipped import GENERAL, profile_of
+from app.policy.focus.profile_text import GENERAL, profile_of
 from app.store import db, hosts
 from tests.store.rows import admission, admit, make_crawl, make_due_host, one
 

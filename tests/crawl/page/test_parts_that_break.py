@@ -17,7 +17,7 @@ from app.crawl.state.worker import Worker
 from app.errors import ServiceError
 from app.model import Cause, Origin, Refusal, Reply, Request, Unsent, Url, VisitEnding
 from app.policy.robots import Robots
-from app.policy.tdm_robots import RobotsSignals
+from app.policy.tdm import RobotsSignals
 from app.policy.url import Canon
 from tests.crawl.loop import bring_forward, go, run, start
 from tests.crawl.visit.robots_states import expire

@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from app.crawl.robots import reopen
+from app.crawl.robots import obtain
 from app.crawl.state.robots_file import RobotsFile
 from app.crawl.state.visit import LOOK_LINKS
 from app.crawl.state.worker import Worker
@@ -66,5 +66,5 @@ def test_what_the_same_batch_refused_before_it_had_the_file(worker: Worker, web:
     )
     visit.batch.results.append(cast(Result, {"crawl_id": row["crawl_id"], "key": row["key"], "state": row["state"]}))
     with db.transaction(worker.engine) as tx:
-        reopen.of_batch(visit, tx)
+        obtain.of_batch(visit, tx)
     assert url(worker.engine, site.url("/a"))["state"] == "queued"

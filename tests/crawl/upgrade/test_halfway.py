@@ -26,7 +26,7 @@ from app.config import Settings
 from app.crawl.state.setup import make_sender, make_worker
 from app.local.services import Services
 from app.model import CrawlEnding
-from app.store import db, migrate, views
+from app.store import db, migrate
 from tests.crawl.loop import make_settings, run
 from tests.crawl.web import Answer, Site, html, redirect
 from tests.store.rows import one, sql
@@ -182,7 +182,7 @@ def test_the_audit_is_clean_over_both(after: Upgraded) -> None:
 
 
 def test_views_answer(after: Upgraded) -> None:
-    for view in views.names():
+    for view in migrate.view_names():
         sql(after.engine, f"SELECT * FROM {view}")
     (progress,) = sql(after.engine, "SELECT crawl, state, queued, retrying, pages FROM v_crawl_progress")
     assert progress == {"crawl": "half-way", "state": "finished", "queued": 0, "retrying": 0, "pages": 64}

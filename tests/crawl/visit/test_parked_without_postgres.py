@@ -14,7 +14,7 @@ from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import CutOff, return_host
 from app.errors import ServiceError
 from app.model import Budgets
-from app.policy.lifecycle_visit import BatchState
+from app.policy.lifecycle import BatchState
 from app.store import hosts
 from tests.crawl.loop import start
 from tests.crawl.visit.shelf import DELAY_S, Make, Shelf, begin, settled, shelved, site_of

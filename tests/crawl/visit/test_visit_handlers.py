@@ -10,12 +10,11 @@ import pytest
 from app.admin import crawls, extract
 from app.crawl.state.worker import Worker
 from app.features.archive.keep import ARCHIVE
-from app.features.archive.setup import make_keeper
-from app.features.extract.follow import Follower
+from app.features.archive.part import make_keeper
 from app.features.extract.part import HANDLERS
 from app.features.extract.process import handler_pool
 from app.features.extract.run import Runner
-from app.features.extract.write import Extraction
+from app.features.extract.write import Extraction, Follower
 from app.model.handler import HandlerSpec
 from tests.crawl.loop import go, run, start
 from tests.crawl.web import Answer, Site, Web, html

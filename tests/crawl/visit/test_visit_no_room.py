@@ -13,7 +13,7 @@ from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import visit
 from app.errors import ServiceError
 from app.model import Reply, Request, RestReason, Unsent, VisitEnding
-from app.net.exhausted import exhausted
+from app.net.sockets import exhausted
 from tests.crawl.loop import bring_forward, go, run, start
 from tests.crawl.visit.losses import crash, offers, run_out
 from tests.crawl.web import Site, Web, html

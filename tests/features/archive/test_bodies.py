@@ -6,8 +6,8 @@ from hashlib import sha256
 
 import pytest
 
-from app.features.archive import bodies
-from app.features.archive.bodies import HeldBody, KnownBodies
+from app.features.archive import recording
+from app.features.archive.recording import HeldBody, KnownBodies
 
 MOMENT = datetime(2026, 11, 26, 20, 15, 30, 123457, tzinfo=UTC)
 
@@ -82,7 +82,7 @@ def test_ten_thousand_are_known_and_none_of_them_takes_memory() -> None:
     try:
         for n in range(30_000):
             known.put(1, body(n))
-        ours = [tracemalloc.Filter(True, file) for file in (bodies.__file__, __file__)]
+        ours = [tracemalloc.Filter(True, file) for file in (recording.__file__, __file__)]
         left = tracemalloc.take_snapshot().filter_traces(ours)
     finally:
         tracemalloc.stop()

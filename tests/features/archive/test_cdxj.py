@@ -6,8 +6,8 @@ import pytest
 import surt
 from cdxj_indexer.main import CDXJIndexer
 
-from app.features.archive import cdxj, record, recording, segment
-from app.features.archive.cdxj import IndexEntry
+from app.features.archive import record, recording, segment
+from app.features.archive.record import IndexEntry
 from tests.features.archive import answers
 from tests.features.archive.answers import BEGUN
 
@@ -35,7 +35,7 @@ from tests.features.archive.answers import BEGUN
     ],
 )
 def test_the_key_is_the_one_that_pywb_looks_up(url: str) -> None:
-    assert cdxj.key(url) == surt.surt(url)
+    assert record.key(url) == surt.surt(url)
 
 
 def test_a_line_says_what_an_indexer_finds(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_a_line_says_what_an_indexer_finds(tmp_path: Path) -> None:
     path = tmp_path / "a.warc.gz"
     path.write_bytes(member)
     CDXJIndexer(str(tmp_path / "theirs"), [str(path)]).process_all()
-    ours = cdxj.line(
+    ours = record.line(
         IndexEntry(
             url=answer.url,
             moment=BEGUN,

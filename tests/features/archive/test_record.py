@@ -6,8 +6,8 @@ from uuid import RFC_4122, UUID
 import pytest
 
 from app.features.archive import record, recording
-from app.features.archive.bodies import held
 from app.features.archive.record import Payload
+from app.features.archive.recording import held
 from app.model import CaptureKind, Reply
 from app.store.captures import Original
 from tests.features.archive import answers

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
+from app.features.archive.keeper import recover
 from app.features.archive.read import Archive
-from app.features.archive.recover import recover
 from app.store import db, segments
 from tests.features.archive import answers, writing
 from tests.features.archive.conftest import MakeWriter

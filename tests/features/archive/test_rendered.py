@@ -9,10 +9,10 @@ from uuid import UUID
 
 from sqlalchemy import Engine
 
-from app.features.archive import rendered
+from app.features.archive import recording
+from app.features.archive.keeper import recover
 from app.features.archive.read import Archive
-from app.features.archive.recover import recover
-from app.features.archive.rendered import RenderedDocument
+from app.features.archive.recording import RenderedDocument
 from app.features.archive.scan import records
 from app.features.archive.writer import ArchiveWriter
 from app.model import Capture
@@ -80,7 +80,7 @@ def put(writer: ArchiveWriter, source: Capture, body: bytes = BODY) -> Capture:
 
 def test_its_bytes(tmp_path: Path) -> None:
     path = tmp_path / "a.warc.gz"
-    path.write_bytes(rendered.conversion(DOCUMENT, UUID(int=2)) + rendered.metadata(DOCUMENT, UUID(int=2)))
+    path.write_bytes(recording.conversion(DOCUMENT, UUID(int=2)) + recording.document_metadata(DOCUMENT, UUID(int=2)))
     (first, second) = by_warcio(path)
     assert is_accepted(path)
     with open(path, "rb") as file:

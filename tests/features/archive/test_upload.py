@@ -11,9 +11,8 @@ from sqlalchemy import Engine
 from app.config import load
 from app.errors import ArchiveMissing, ArchiveStopped, ServiceError
 from app.features.archive.keeper import LOOK_S, UPLOAD_AGAIN_S, ArchiveKeeper
-from app.features.archive.place import ArchivePlace
+from app.features.archive.place import ArchivePlace, upload_closed
 from app.features.archive.read import Archive
-from app.features.archive.upload import upload_closed
 from app.features.archive.writer import ArchiveWriter
 from app.model import Capture
 from app.store import db, segments

@@ -9,10 +9,10 @@ from sqlalchemy import Engine, text
 from app.admin import crawls, deletion, parameters
 from app.crawl.state.worker import Worker
 from app.errors import InputError
-from app.features.changes import cursor as cursors
 from app.features.changes import rows
-from app.features.changes.cursor import Cursor, EventPlace
+from app.features.changes import rows as cursors
 from app.features.changes.feed import Feed
+from app.features.changes.rows import Cursor, EventPlace
 from tests.crawl import loop
 from tests.crawl.web import Answer, Site, Web, html
 from tests.features.changes.rebuilt import final, rebuilt, stored

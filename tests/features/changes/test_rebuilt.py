@@ -18,10 +18,9 @@ from app.beat.sweep import sweep
 from app.config import Settings
 from app.crawl.state.setup import make_engine, make_sender, make_worker
 from app.crawl.state.worker import Worker
-from app.features.changes import cursor as cursors
-from app.features.changes.cursor import EventPlace
+from app.features.changes import rows as cursors
 from app.features.changes.feed import Feed
-from app.features.changes.rows import PageEvent
+from app.features.changes.rows import EventPlace, PageEvent
 from tests.crawl import loop
 from tests.crawl.web import Answer, Site, Web, html
 from tests.faults.servers import OwnPostgres

@@ -18,8 +18,9 @@ from app.admin import webhooks
 from app.crawl.state.setup import make_sender
 from app.crawl.state.worker import Worker
 from app.errors import InputError
-from app.features.changes import deliver, signing
+from app.features.changes import part
 from app.features.changes.feed import Feed
+from app.features.changes.webhooks import make_secret
 from app.model import Reply, Request, Unsent
 from tests.crawl import loop
 from tests.crawl.web import Answer, Hit, Site, Web, html
@@ -53,8 +54,8 @@ def add(worker: Worker, url: str, **wishes: object) -> webhooks.AddedWebhook:
     return webhooks.add(worker.engine, worker.settings, "c", url, **{"begin": "start", **wishes})  # type: ignore[arg-type]
 
 
-def run(worker: Worker, most: int = deliver.EVENTS_MOST) -> int:
-    return deliver.deliver(worker.engine, worker.settings, worker.send, most=most)
+def run(worker: Worker, most: int = part.EVENTS_MOST) -> int:
+    return part.deliver(worker.engine, worker.settings, worker.send, most=most)
 
 
 def due_now(engine: Engine) -> None:
@@ -97,7 +98,7 @@ def test_another_library_accepts_the_signature(crawled: Worker, hook: Site) -> N
     found = library.Webhook(made.secret).verify(hit.content, fields)
     assert len(found["events"]) == 5
     with pytest.raises(library.WebhookVerificationError):
-        library.Webhook(signing.make_secret()).verify(hit.content, fields)
+        library.Webhook(make_secret()).verify(hit.content, fields)
 
 
 def test_what_is_not_taken_comes_again_in_order(crawled: Worker, hook: Site) -> None:
@@ -111,7 +112,7 @@ def test_what_is_not_taken_comes_again_in_order(crawled: Worker, hook: Site) -> 
         (row,) = sql(crawled.engine, "SELECT failures, why, next_try_at - clock_timestamp() AS rest FROM webhooks")
         failures.append(row["failures"])
         assert (row["failures"] == 0) == (row["why"] is None)
-        assert row["failures"] == 0 or row["rest"].total_seconds() > deliver.REST_S / 2
+        assert row["failures"] == 0 or row["rest"].total_seconds() > part.REST_S / 2
         due_now(crawled.engine)
     assert (taken, failures) == (3, [1, 2, 0])
     ids = [event["id"] for event in events(hook)]
@@ -168,7 +169,7 @@ def hurried(send: Send) -> Send:
 def test_one_that_answers_for_ever_is_cut_off(crawled: Worker) -> None:
     with listening(endless_head) as url:
         add(crawled, url)
-        assert deliver.deliver(crawled.engine, crawled.settings, hurried(crawled.send)) == 0
+        assert part.deliver(crawled.engine, crawled.settings, hurried(crawled.send)) == 0
     assert "did not answer in full" in one(crawled.engine, "SELECT why FROM webhooks")
 
 
@@ -181,10 +182,10 @@ def test_of_a_body_without_end_little_is_read(crawled: Worker) -> None:
 
     with listening(endless_body) as url:
         add(crawled, url)
-        assert deliver.deliver(crawled.engine, crawled.settings, noting) == 1
+        assert part.deliver(crawled.engine, crawled.settings, noting) == 1
     (reply,) = replies
     assert isinstance(reply, Reply)
-    assert len(reply.body) <= deliver.ANSWER_BYTES
+    assert len(reply.body) <= part.ANSWER_BYTES
 
 
 def test_a_dead_one_costs_the_others_nothing(crawled: Worker, hook: Site, web: Web) -> None:
@@ -203,8 +204,8 @@ def test_a_dead_one_costs_the_others_nothing(crawled: Worker, hook: Site, web: W
     (check,) = webhooks.checks(crawled.engine)
     assert (check.name, check.grade) == ("webhooks", "warn")
     assert "failed 1 time in a row" in check.finding
-    assert [deliver.rest_s(n) for n in range(4)] == [5, 10, 20, 40]
-    assert deliver.rest_s(10_000) == deliver.REST_MOST_S
+    assert [part.rest_s(n) for n in range(4)] == [5, 10, 20, 40]
+    assert part.rest_s(10_000) == part.REST_MOST_S
 
 
 def test_two_senders_never_serve_one_subscriber_at_once(crawled: Worker, hook: Site) -> None:
@@ -272,7 +273,7 @@ def test_a_name_that_moves_to_a_forbidden_address_gets_nothing(crawled: Worker, 
     """It was allowed as it was added, and is not any more as it is sent to."""
     add(crawled, hook.url("/hook"))
     sender = make_sender(crawled.settings.model_copy(update={"allow_networks": "", "contact": "a@example.org"}))
-    assert deliver.deliver(crawled.engine, crawled.settings, sender.send) == 0
+    assert part.deliver(crawled.engine, crawled.settings, sender.send) == 0
     sender.close()
     assert hook.log == []
     assert "its address may not be contacted" in one(crawled.engine, "SELECT why FROM webhooks")

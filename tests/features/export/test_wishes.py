@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import InputError
-from app.features.export.columns import COLUMNS, ExportKind, choose, kind_of, with_all
-from app.features.export.filters import FILTERS, parse
+from app.features.export.columns import COLUMNS, FILTERS, ExportKind, choose, kind_of, parse, with_all
 from app.features.export.formats import format_of
 from app.features.export.target import opened
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from app.features.extract import process, template
+from app.cli import extract
+from app.features.extract import process
 from app.features.extract.process import HandlerProcess
 from tests.acceptance.pages import Block, blocks
 from tests.features.extract.conftest import MEMORY_BYTES, page
@@ -23,7 +24,7 @@ def started(path: Path) -> Iterator[HandlerProcess]:
 
 
 def test_the_first_handler_works_as_it_stands(tmp_path: Path) -> None:
-    path = template.write("my_books", tmp_path)
+    path = extract.write("my_books", tmp_path)
     with started(path) as handlers:
         assert handlers.specs["my_books"].fields == {"title": "text", "headings": "jsonb", "links": "bigint"}
         found = handlers.handle(page(BOOK), "my_books", deadline_s=10.0, before=lambda _: None)
@@ -49,5 +50,5 @@ def test_a_folder_called_tiptoe_does_not_stand_for_the_package(tmp_path: Path, m
     """A clone of the repository lies where its user works."""
     (tmp_path / "tiptoe").mkdir()
     monkeypatch.chdir(tmp_path)
-    with started(template.write("books", Path())) as handlers:
+    with started(extract.write("books", Path())) as handlers:
         assert list(handlers.specs) == ["books"]

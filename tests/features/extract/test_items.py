@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from app.features.extract.items import Misfit, as_json
-from app.features.extract.load import fields
+from app.features.extract.child import Misfit, as_json, fields
 
 
 @dataclass

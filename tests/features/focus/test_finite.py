@@ -9,12 +9,12 @@ import pytest
 from app.admin import crawls
 from app.admin.board.tally import tally
 from app.admin.edit import edit
-from app.admin.profiles import wish_of
+from app.admin.options import wish_of
 from app.admin.report import report
 from app.crawl.state.worker import Worker
 from app.model import Budgets, CrawlChange
+from app.policy.focus.profile_text import text_of
 from app.policy.focus.shape import shape_of
-from app.policy.focus.shipped import text_of
 from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Hit, Site, Web
 from tests.features.focus.test_traps import asked, words

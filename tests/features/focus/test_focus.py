@@ -10,10 +10,9 @@ from app.features.focus.seen_phrases import SeenPhrases
 from app.model import Url
 from app.policy.focus.novelty import said
 from app.policy.focus.patterns import SMALL_SITE, Yield
-from app.policy.focus.precedence import Precedence
-from app.policy.focus.score import Parts, score
+from app.policy.focus.profile_text import profile_of
+from app.policy.focus.score import Parts, Precedence, score
 from app.policy.focus.shape import shape_of
-from app.policy.focus.shipped import profile_of
 from app.policy.focus.vocabulary import Vocabulary
 from app.policy.url import Canon
 

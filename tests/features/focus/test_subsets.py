@@ -2,10 +2,9 @@
 
 import pytest
 
-from app.features.focus.subsets import MOST, Subsets
-from app.policy.focus.patterns import Yield
+from app.features.focus.crawl_focus import MOST, Subsets
+from app.policy.focus.patterns import Yield, words
 from app.policy.focus.profile import TrapTerms
-from app.policy.focus.subsets import words
 from tests.features.focus.test_focus import judging, learn, prose
 
 TERMS = TrapTerms()

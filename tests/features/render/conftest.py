@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.browser.pool import Browsers
+from app.browser.page import Browsers
 from app.browser.values import Chromium
 from app.crawl.state.worker import Worker
 from tests.browser.conftest import chromium

@@ -8,7 +8,7 @@ import pytest
 
 from app.admin import captures as shown
 from app.admin import explain, feed
-from app.admin.archived import ArchivedCapture
+from app.admin.captures import ArchivedCapture
 from app.admin.crawls import find as find_crawl
 from app.crawl.state.worker import Worker
 from app.errors import InputError

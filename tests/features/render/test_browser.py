@@ -8,7 +8,7 @@ import pytest
 from app.admin import audit
 from app.admin import captures as shown
 from app.beat.finish import finish
-from app.browser.pool import Browsers
+from app.browser.page import Browsers
 from app.crawl.state.worker import Worker
 from app.model import Budgets
 from tests.browser.site import WEB

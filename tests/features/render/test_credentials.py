@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.browser.pool import Browsers
+from app.browser.page import Browsers
 from app.browser.values import Refused, ResourceKind, SubRequest
 from app.crawl.state.worker import Worker
 from app.model import Budgets

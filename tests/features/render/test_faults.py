@@ -9,7 +9,7 @@ from multiprocessing.synchronize import Event
 import pytest
 
 from app.admin import audit
-from app.browser.pool import Browsers
+from app.browser.page import Browsers
 from app.browser.values import Ask, Bounds, BrowserDeath, PlainResponse, Rendering, ResourceKind, SubRequest
 from app.crawl.state.setup import make_engine, make_sender, make_worker
 from app.crawl.state.worker import Worker

@@ -3,7 +3,7 @@
 import pytest
 
 from app.browser.values import ResourceKind
-from app.features.render.fields import _OF_A_BODY, _SENT, VALUE_CHARS_MOST, asking
+from app.features.render.cache import _OF_A_BODY, _SENT, VALUE_CHARS_MOST, asking
 from app.policy import identity
 from tests.features.render.shells import asked
 

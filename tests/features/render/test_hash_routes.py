@@ -8,7 +8,7 @@ import pytest
 from app.admin import explain
 from app.crawl.state.worker import Worker
 from app.features.render.take_in import hash_routes
-from app.model.shell import lines
+from app.model.render import lines
 from tests.crawl.loop import go, run, start
 from tests.crawl.web import Site
 from tests.features.render.shells import DOCUMENT, Stand, render, rows

@@ -8,9 +8,8 @@ import pytest
 from app.browser.values import Ask, Bounds, BrowserDeath, BrowserProblem, PlainResponse, Rendering
 from app.clock import monotonic
 from app.crawl.state.worker import Worker
-from app.features.render.ending import ATTEMPTS_MOST
 from app.features.render.requests import PageRequests
-from app.features.render.turn import LEASE_REST_S, SLOW_STARTS_MOST, TAKES_MOST, RenderTurns, TurnEnding
+from app.features.render.turn import ATTEMPTS_MOST, LEASE_REST_S, SLOW_STARTS_MOST, TAKES_MOST, RenderTurns, TurnEnding
 from app.model.render import RenderEnding, RenderRefusal
 from tests.crawl.loop import go, start
 from tests.crawl.web import Answer, Hit, Site

@@ -11,8 +11,8 @@ from app.browser.values import Answer as Answered
 from app.browser.values import Ask, Bounds, BrowserDeath, PlainResponse, Refused, Rendering, ResourceKind
 from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import take_up
-from app.features.render import elsewhere
-from app.features.render.fields import asking
+from app.features.render import at_host
+from app.features.render.cache import asking
 from app.features.render.requests import POST_BYTES_MOST, POSTS_MOST
 from app.features.render.turn import TurnEnding
 from app.model import Url
@@ -261,7 +261,7 @@ def test_a_request_whose_turn_comes_after_its_page_is_not_sent(
         is_over.set()
     (crawl,) = rows(worker, "SELECT id FROM crawls")
     until = worker.monotonic() + 60
-    got = elsewhere.fetch(worker, url, crawl.id, asking(wanted), until=until, is_over=is_over)
+    got = at_host.fetch_elsewhere(worker, url, crawl.id, asking(wanted), until=until, is_over=is_over)
     assert isinstance(got, Refused) is is_set
     assert ("/lib.js" in cdn.paths) is not is_set
 

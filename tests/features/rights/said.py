@@ -6,8 +6,7 @@ from app.features.rights import purpose, rsl
 from app.features.rights.purpose import Purpose
 from app.model import Url
 from app.policy import directives, tdm
-from app.policy.tdm import Signal
-from app.policy.tdm_robots import RobotsSignals
+from app.policy.tdm import RobotsSignals, Signal
 from app.policy.url import Canon
 from tests.policy.test_directives import NOW
 

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from app.admin import crawls
 from app.crawl.state.worker import Worker
 from app.features.near.find import find_near
-from app.features.search.janitor import index_pages
+from app.features.search.find import index_pages
 from tests.cli.conftest import Tiptoe, tiptoe
 from tests.crawl.archiving import Archiving
 from tests.crawl.loop import go, run, start

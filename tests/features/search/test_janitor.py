@@ -9,7 +9,7 @@ from sqlalchemy import Engine, text
 from app.admin import deletion, edit, explain
 from app.crawl.state.worker import Worker
 from app.features.search import rows as search
-from app.features.search.janitor import Indexed, index_pages
+from app.features.search.find import Indexed, index_pages
 from app.model import CrawlChange
 from app.store import server
 from tests.crawl.loop import run, start

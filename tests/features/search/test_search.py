@@ -8,8 +8,7 @@ from sqlalchemy import text
 
 from app.crawl.state.worker import Worker
 from app.errors import InputError
-from app.features.search.find import RANKED, index_all, search_pages
-from app.features.search.janitor import index_pages
+from app.features.search.find import RANKED, index_all, index_pages, search_pages
 from tests.crawl.loop import run, start
 from tests.crawl.web import Site, Web, html
 from tests.store.rows import make_crawl, make_host, sql

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.model.shell import ShellSign, lines
+from app.model.render import ShellSign, lines
 from app.parse.html.shell import LITTLE_TEXT_CHARS
 from tests.parse.html.reading import BUNDLE, module, page, read
 

@@ -3,7 +3,7 @@
 import pytest
 
 from app.model.page import Link
-from app.model.shell import ShellSign
+from app.model.render import ShellSign
 from tests.parse.html.reading import BUNDLE, module, page, read
 
 ROOT, BODY = ShellSign.EMPTY_ROOT, ShellSign.EMPTY_BODY

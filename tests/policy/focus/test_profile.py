@@ -7,8 +7,7 @@ import pytest
 from app.errors import InputError
 from app.model import Url
 from app.policy.focus.profile import REACH
-from app.policy.focus.profile_text import MOST_BYTES, read, safe_pattern
-from app.policy.focus.shipped import NAMES, profile_of, text_of
+from app.policy.focus.profile_text import MOST_BYTES, NAMES, profile_of, read, safe_pattern, text_of
 from app.policy.url import Canon
 
 

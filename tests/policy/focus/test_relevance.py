@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.policy.focus.profile_text import read
-from app.policy.focus.relevance import MANY_LINKS, MOST_PAGES, TopicShare, per_link, relevance, topic_share
+from app.policy.focus.vocabulary import MANY_LINKS, MOST_PAGES, TopicShare, per_link, relevance, topic_share
 
 
 # share of the page, mean of the crawl → relevance

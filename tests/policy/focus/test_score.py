@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from app.model import Url
 from app.policy.focus.patterns import RISKY
-from app.policy.focus.profile_text import read
+from app.policy.focus.profile_text import profile_of, read
 from app.policy.focus.score import LEAST_RAISE, MOST_PAGE, VIEW, Parts, as_view, handed_on, raised, score, unpacked
-from app.policy.focus.shipped import profile_of
 from app.policy.focus.vocabulary import LEAST_PAGES, MOST_WORDS, Vocabulary
 from app.policy.url import Canon
 

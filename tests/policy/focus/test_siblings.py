@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.policy.focus.siblings import differences, forms, is_shared
+from app.policy.focus.shape import differences, forms, is_shared
 
 
 def beside(target: str, fetched: str) -> set[str]:

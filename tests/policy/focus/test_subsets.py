@@ -2,9 +2,8 @@
 
 import pytest
 
-from app.policy.focus.patterns import Yield, is_worse
+from app.policy.focus.patterns import Subset, Yield, is_worse, paths, place_of, words
 from app.policy.focus.profile import TrapTerms
-from app.policy.focus.subsets import Subset, paths, place_of, words
 
 TERMS = TrapTerms()
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.policy.focus.words import tokens
+from app.policy.focus.vocabulary import tokens
 
 TEXTS = st.text(st.sampled_from("aZ9_ -\n'\u00a0é\u0130ßΣ")) | st.text()
 

@@ -1,6 +1,4 @@
-"""Freshness under a budget of requests: this crawler's schedule against others, in a simulated web (`bench.changing`).
-
-    python -m bench.recrawl --pages 100000 --budgets 0.1,0.3,1,2
+"""Freshness under a budget of requests: this crawler's schedule against others, in a simulated web (`changing_web`).
 
 - tiptoe: `app.policy.recrawl` as a visit calls it, with the price that beat finds for the budget from a sample
 - best: knows each page's true rate of change, and nothing of the moments. The optimum for Poisson processes of
@@ -12,18 +10,15 @@ The last three never wait: where nothing is due they take what is due next. Budg
 a second. All learn from nothing, for two thirds of the time; the last third is measured.
 """
 
-import argparse
 import copy
 import math
-import time
 from collections.abc import Sequence
 from random import Random
 from typing import Final
 
 from app.policy import recrawl
 from app.policy.recrawl import Revisit, Terms
-from bench.changing import DAY_S, MIXTURE, NEVER, ChangingPage, Freshness, Schedule, Visit, make_web, run
-from bench.report import Cell, save, table
+from tests.policy.changing_web import DAY_S, NEVER, ChangingPage, Freshness, Schedule, Visit, make_web, run
 
 BAR: Final = 0.95  # of the best
 VISITS_A_PAGE: Final = 45  # on average, in the whole time
@@ -181,34 +176,3 @@ def compare(pages: int, budget: float, seed: int) -> dict[str, Freshness]:
         )
         for name, schedule in schedules.items()
     }
-
-
-def main() -> None:
-    """Print a table for each budget."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--pages", type=int, default=100_000)
-    parser.add_argument("--budgets", default="0.1,0.3,1,2", help="shares of the changes a second")
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
-    changing = [kind for kind in MIXTURE if kind != "never"]
-    for budget in map(float, arguments.budgets.split(",")):
-        began = time.monotonic()
-        found = compare(arguments.pages, budget, arguments.seed)
-        best = found["best"].share()
-        rows: list[dict[str, Cell]] = [
-            {
-                "schedule": name,
-                "fresh": each.share(),
-                "of best": each.share() / best,
-                "changing, of best": each.share(changing) / found["best"].share(changing),
-                **{kind: each.share([kind]) for kind in MIXTURE},
-            }
-            for name, each in found.items()
-        ]
-        took_s = time.monotonic() - began
-        table(f"budget {budget:g} × the changes, {arguments.pages:,} pages, {took_s:.0f} s", rows)
-        save("recrawl", {"budget": budget, "pages": arguments.pages, "seed": arguments.seed, "rows": rows})
-
-
-if __name__ == "__main__":
-    main()

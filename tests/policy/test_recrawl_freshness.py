@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.recrawl import BAR, compare
+from tests.policy.recrawl_schedules import BAR, compare
 
 
 @pytest.mark.parametrize("budget", [0.1, 1.0])
