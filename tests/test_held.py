@@ -23,8 +23,8 @@ WIDE = {
 # what a process waits on, starts or keeps → module and how often
 HELD = {
     "locks": """
-        app.beat.reread_pages app.celery_redis app.crawl.state.ceiling app.crawl.state.grants:2
-        app.crawl.state.line:3 app.crawl.state.setup app.crawl.state.worker app.features.archive.keeper:3
+        app.beat.reread_pages app.celery_redis app.crawl.state.line:2
+        app.crawl.state.lots:3 app.crawl.state.setup app.crawl.state.worker app.features.archive.keeper:3
         app.features.archive.recording app.features.archive.segment:2 app.features.archive.writer
         app.features.render.cache app.features.render.requests app.local.background app.local.stack
         app.metrics.fleet app.net.adapter:2 app.net.dns:2 app.parse.language app.runtime.clock_tie
@@ -39,7 +39,7 @@ HELD = {
         app.runtime.delay_queue app.sandbox.child app.web.board:2 workers.visit workers.watchdog:3
     """,
     "caches": """
-        app.clock app.config app.crawl.state.shared_budgets app.crawl.visit.write app.features.archive.record:2
+        app.clock app.config app.crawl.state.slot app.crawl.visit.write app.features.archive.record:2
         app.features.extract.child app.features.near.likeness app.features.tables.rows app.net.address
         app.net.head:2 app.net.http app.parse.charset app.parse.html.content:2 app.parse.html.survey
         app.parse.language:2 app.plugins:2 app.policy.focus.novelty:2 app.policy.focus.profile
