@@ -103,7 +103,7 @@ class Crawling:
 
     def _prepare(self, engine: "Engine", settings: "Settings") -> "Prepared":
         """The crawl, created or resumed. Without seeds it has to be there, and its budgets stay."""
-        from app.admin import act
+        from app.admin import operators
         from app.admin.crawls import find
         from app.admin.run import prepare
         from app.beat import sweep
@@ -115,7 +115,7 @@ class Crawling:
         sweep.end_leases_of_the_dead(engine)
         sweep.sweep(engine)
         asked = f"seeds={' '.join(seed.text for seed in self.seeds)}" if self.seeds else None
-        with act.noted(engine, act.of_user("python", "crawl.run", self.name, asked)) as note:
+        with operators.noted(engine, operators.of_user("python", "crawl.run", self.name, asked)) as note:
             prepared = prepare(engine, settings, self.name, wish, self.seeds, again=self.again)
             note.outcome = f"{prepared.beginning}; it is {prepared.crawl.state}"
         for option, value in prepared.lifted.items():

@@ -125,7 +125,7 @@ def add_seeds(crawl: str, seeds: Iterable[str], *, home: str | Path | None = Non
 
     Raises InputError for a URL that is none; the others are added all the same.
     """
-    from app.admin import act
+    from app.admin import operators
     from app.admin.edit import open_crawl
     from app.admin.seeds import add
     from app.errors import InputError
@@ -133,8 +133,8 @@ def add_seeds(crawl: str, seeds: Iterable[str], *, home: str | Path | None = Non
     from app.words import counted
 
     _session.check_series("seeds", seeds)
-    order = act.of_user("python", "crawl.seeds", crawl)
-    with _session.database(home, may="CREATE") as (settings, engine), act.noted(engine, order) as note:
+    order = operators.of_user("python", "crawl.seeds", crawl)
+    with _session.database(home, may="CREATE") as (settings, engine), operators.noted(engine, order) as note:
         added = add(engine, settings, lambda: open_crawl(engine, settings, crawl, CrawlChange()), seeds)
         note.outcome, note.failed = f"{counted(added.added, 'seed')} added", added.is_empty
     if added.bad:

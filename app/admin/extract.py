@@ -29,7 +29,7 @@ PAGES_AT_ONCE = 5_000
 LOOK_S = 0.25
 FAILURES_MOST = 1_000
 EXAMPLES_MOST = 3  # of a cause
-# As app.features.extract.child and app.features.extract.child write causes.
+# As app.features.extract.child writes causes.
 MISFITS = "item does not fit: "
 _FAULT = re.compile(rf"(?:^{MISFITS}|; )(?P<field>[^:;]+): (?P<why>.+?) \(got (?P<value>.{{1,60}}?)\)(?=; |$)")
 _RAISED = re.compile(r"raised (?P<error>\w+)\b.*(?P<line>\(\S+:\d+\))")

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli.database import open_database
-from app.cli.orders import ordered
+from app.cli.database import open_database, ordered
 from app.cli.out import AsJson, answer, done, heading, say, show_json, shown, table
 from app.words import counted, sized
 

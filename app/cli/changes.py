@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli.database import open_database
+from app.cli.database import open_database, ordered
 from app.cli.options import gather
-from app.cli.orders import ordered
 from app.cli.out import AsJson, answer, as_json_text, differing, done, heading, rows_table, say, show_json, shown, table
 from app.words import counted
 

@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli.database import May, check_schema
+from app.cli.database import May, check_schema, ordered
 from app.cli.options import asked, gather, retyped, settings_with, typed
-from app.cli.orders import ordered
 from app.cli.out import AsJson, answer, as_json_text, hushed, say
 from app.cli.run import MOST_TOLD, Summary, compare, lifted, lines, patiently, run, warned
 from app.cli.web import Web

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli import orders
-from app.cli.database import open_database
+from app.cli.database import open_database, ordered
 from app.cli.options import edited, gather, retyped
-from app.cli.orders import ordered
 from app.cli.out import AsJson, answer, facts, heading, plain, rows_table, show_json, table
 from app.model import CrawlChange
 from app.words import counted

@@ -3,12 +3,13 @@
 A command that may create a home or a crawl may also create a schema; only `crawl`, `up`, `demo` and `db upgrade`
 upgrade one. Every other command names the version that it found and the one that it wants.
 
-Checks that the broker answers; if not, one line names it and the remedy.
+Checks that the broker answers; if not, one line names it and the remedy. Notes a command's order in `operator_log`, as
+the dashboard notes its own.
 """
 
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from app.cli.out import say
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from app.admin.operators import NotedOrder
     from app.config import Settings
 
 _GRACE_S = 1.0  # Postgres' own end of a statement is the better one: its session is left as it was
@@ -140,3 +142,24 @@ def check_broker(url: str) -> None:
 def kind_of(url: str) -> str:
     """The transport's name, as its URL says: redis, valkey, amqp …"""
     return url.partition(":")[0].partition("+")[0]
+
+
+def ordered(
+    engine: "Engine", act: str, subject: str, detail: str | None = None
+) -> "AbstractContextManager[NotedOrder]":
+    """Context in which the order is carried out. The command sets `outcome` of what it yields.
+
+    act: as the dashboard's, where it has the same one.   subject: a crawl's or host's name, or a URL
+    """
+    from app.admin import operators
+
+    return operators.noted(engine, operators.of_user("command", act, subject, detail))
+
+
+def ordered_of_host(
+    engine: "Engine", act: str, name: str, detail: str | None = None
+) -> "AbstractContextManager[NotedOrder]":
+    """Context of an order to a host, by its name or any URL of it. Raises InputError for a text that is neither."""
+    from app.policy.url import hostname
+
+    return ordered(engine, act, hostname(name), detail)

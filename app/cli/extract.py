@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli.database import open_database
+from app.cli.database import open_database, ordered
 from app.cli.options import typed
-from app.cli.orders import ordered
 from app.cli.out import AsJson, answer, done, facts, heading, say, show_json, shown, table
 from app.errors import InputError
 from app.model.handler import HANDLER_NAME

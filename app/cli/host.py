@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli import orders
-from app.cli.database import open_database
+from app.cli.database import open_database, ordered_of_host
 from app.cli.options import retyped
-from app.cli.orders import ordered_of_host
 from app.cli.out import AsJson, answer, done, facts, heading, rows_table, show_json
 from app.words import counted
 

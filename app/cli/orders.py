@@ -1,11 +1,7 @@
-"""The commands of the catalogue's orders: `tiptoe host pause`, `tiptoe crawl finish`, `tiptoe url retry`, …
-
-Notes a command's order in `operator_log`, as the dashboard notes its own.
-"""
+"""The commands of the catalogue's orders: `tiptoe host pause`, `tiptoe crawl finish`, `tiptoe url retry`, …"""
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -13,14 +9,13 @@ import typer
 
 from app.admin.act import DEFAULT, Act, FormField, subject_of
 from app.admin.orders import CATALOGUE
-from app.cli.database import open_database
+from app.cli.database import open_database, ordered
 from app.cli.options import retyped
 from app.cli.out import JSON, done, say, shown
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from app.admin.act import NotedOrder
     from app.config import Settings
 
 SUBJECTS: Final = {  # what an order leads to → its name, its help
@@ -104,24 +99,3 @@ def _confirm(what: str, name: str, loss: str) -> None:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise InputError(what, f"{loss}; add --yes")
     typer.confirm(f"{name}: {loss}. Continue?", abort=True)
-
-
-def ordered(
-    engine: "Engine", act: str, subject: str, detail: str | None = None
-) -> "AbstractContextManager[NotedOrder]":
-    """Context in which the order is carried out. The command sets `outcome` of what it yields.
-
-    act: as the dashboard's, where it has the same one.   subject: a crawl's or host's name, or a URL
-    """
-    from app.admin.act import noted, of_user
-
-    return noted(engine, of_user("command", act, subject, detail))
-
-
-def ordered_of_host(
-    engine: "Engine", act: str, name: str, detail: str | None = None
-) -> "AbstractContextManager[NotedOrder]":
-    """Context of an order to a host, by its name or any URL of it. Raises InputError for a text that is neither."""
-    from app.policy.url import hostname
-
-    return ordered(engine, act, hostname(name), detail)

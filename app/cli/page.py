@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from app.cli import screenshot
-from app.cli.database import May, answered_within, open_database
+from app.cli.database import May, answered_within, open_database, ordered
 from app.cli.options import Content, PageContent, gather
-from app.cli.orders import ordered
 from app.cli.out import (
     AsJson,
     answer,

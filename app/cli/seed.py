@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from app.cli.database import May, open_database
+from app.cli.database import May, open_database, ordered
 from app.cli.options import asked, gather
-from app.cli.orders import ordered
 from app.cli.out import AsJson, answer, rows_table, say, show_json
 from app.model import CrawlChange, RequestKind
 from app.words import counted

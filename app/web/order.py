@@ -18,8 +18,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from app.admin import crawls, edit, seeds
-from app.admin.act import Act, Desk, Fields, FormField, Order, OrderEnd, Values, noted
+from app.admin.act import Act, Desk, Fields, FormField, OrderEnd, Values
 from app.admin.board import lists
+from app.admin.operators import Order, noted
 from app.admin.options import read
 from app.admin.orders import CATALOGUE
 from app.errors import InputError, TiptoeError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.admin import crawls, orders
+from app.admin import crawls, second_try
 from app.crawl.state.worker import Worker
 from app.errors import InputError
 from tests.crawl.loop import start
@@ -15,7 +15,7 @@ REFUSED_LINK = """
 
 
 def retried(worker: Worker, url: str = URL, crawl: str | None = None, *, force: bool = False) -> list[str]:
-    return orders.retry(worker.engine, worker.settings, url, crawl, force=force)
+    return second_try.retry(worker.engine, worker.settings, url, crawl, force=force)
 
 
 def test_a_trap_is_queued_by_force_alone(worker: Worker) -> None:
@@ -71,7 +71,7 @@ def test_what_robots_refused_is_asked_for_once_more(worker: Worker) -> None:
 def test_a_crawl_that_fetches_nothing_is_named(worker: Worker, row: str, says: list[str]) -> None:
     start(worker, URL, name="c")
     sql(worker.engine, f"UPDATE crawls SET {row}")
-    assert orders.against_retry(worker.engine, ["c"]) == says
+    assert second_try.hindrances(worker.engine, ["c"]) == says
 
 
 def test_what_is_said_brings_it(worker: Worker) -> None:
