@@ -42,7 +42,7 @@ PAGES = [
     ("garbage", "quarantined", "broken", "protocol", 1, NONE),
     ("reset", "quarantined", "broken", "reset", TRIES, NONE),
     ("resetmid", "quarantined", "broken", "cut", TRIES, NONE),
-    ("gziplie", "quarantined", "broken", "cut", TRIES, NONE),
+    ("gziplie", "quarantined", "broken", "protocol", 1, NONE),
     ("gzipcut", "quarantined", "broken", "cut", TRIES, NONE),
     ("spurious304", "resting", "client_error", None, 1, NONE),
     ("nocontent", "resting", "unwanted", None, 1, NONE),

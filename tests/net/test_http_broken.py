@@ -158,7 +158,7 @@ def test_cut_bodies(site: HostileServer, sender: Replying, answer: bytes | Behav
     assert len(site.heads) == 1
 
 
-@pytest.mark.parametrize("coding", [b"gzip", b"x-gzip", b"deflate", b"br", b"zstd", b"gzip, gzip", b"br, gzip"])
+@pytest.mark.parametrize("coding", [b"gzip", b"x-gzip", b"zstd", b"gzip, gzip", b"br, gzip"])
 @pytest.mark.parametrize("content", [b"<html>plain", b"\xff\xff<html>plain", b"PK\x03\x04" * 20_000])
 def test_a_coding_that_is_none_is_malformed(
     site: HostileServer, sender: Replying, coding: bytes, content: bytes
@@ -166,7 +166,7 @@ def test_a_coding_that_is_none_is_malformed(
     """It would be the same again. Neither Chromium nor curl shows it."""
     reply = answered(site, sender, encoded(coding, content))
     assert (reply.status, reply.failure, reply.body) == (200, Failure.PROTOCOL, b""), reply.detail
-    assert re.match(r"Content-Encoding says (x-)?(gzip|deflate|br|zstd), and the body is not: ", reply.detail)
+    assert re.match(r"Content-Encoding says (x-)?(gzip|zstd), and the body is not: ", reply.detail)
 
 
 class FullVolume(io.BytesIO):

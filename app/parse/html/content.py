@@ -153,7 +153,7 @@ def _without(blocks: Blocks, scoped: list[bool], within: range, rules: int) -> l
     sizes, links, headed = blocks.sizes, blocks.links, blocks.headed
     by_name = rules & _NAMES
     half = prose[within.start - 1] / 2  # of the sentences: what holds more is the content
-    most = sizes[within.start - 1] / 2  # of the text: what holds more is the content whatever its links are
+    most = sizes[within.start - 1] / 2  # of the text: what holds more, and sentences, is the content for all its links
     tables = _tables(blocks) if "table" in tags else {}
     held = _held(blocks, tables)
     for n in within:
@@ -166,7 +166,9 @@ def _without(blocks: Blocks, scoped: list[bool], within: range, rules: int) -> l
             or (tags[parents[n]] == "header" and _is_beside_title(blocks, n))
         ):
             keep[n] = False
-        elif links[n] and sizes[n] <= most and tags[n] in _BOXES and not _is_part(blocks, n):
+        elif sizes[n] > most and prose[n] >= ENOUGH_CHARS:
+            continue
+        elif links[n] and tags[n] in _BOXES and not _is_part(blocks, n):
             is_dense = rules & _DENSE and _is_dense(blocks, n, tables, held)
             keep[n] = not (is_dense or (rules & _CARDS and _is_cards(blocks, n, held)))
     return keep
