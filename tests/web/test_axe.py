@@ -17,6 +17,7 @@ from sqlalchemy import Engine
 from app.policy import passwords
 from app.web.order import ACTS
 from tests.crawl.web import Site
+from tests.faults.pace import IS_LONG
 from tests.store.rows import sql
 from tests.web.chromium import Seen, launched, needs_chromium, opened
 from tests.web.served import Browser, served, settings_of
@@ -42,7 +43,9 @@ SUBJECTS = {"crawl": "docs", "host": "{host}", "url": "{url}"}
 PAGES = [path for path, _ in ROUTES if not path.startswith(FOR_PROGRAMS)]
 FORMS = [f"/act/{key}?subject={SUBJECTS[act.leads]}" for key, act in ACTS.items() if key != "crawl.make"]
 WRONG = ["/nothing", "/host?name=nope.test", "/act/crawl.edit?subject=nope"]
-VIEWS = [(width, dark) for width in (1440, 390) for dark in (False, True)]
+EVERY_VIEW = [(width, dark) for width in (1440, 390) for dark in (False, True)]
+# Each width and each theme once; both of each in the long form.
+VIEWS = EVERY_VIEW if IS_LONG else [(1440, False), (390, True)]
 
 
 @dataclass
