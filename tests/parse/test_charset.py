@@ -2,9 +2,6 @@
 
 import codecs
 import os
-import re
-from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,50 +10,12 @@ from hypothesis import strategies as st
 from w3lib.encoding import to_unicode
 
 from app.parse import charset
+from bench.charsets import LEGACY, share
 
 JAPANESE = "日本語の文章です。これは文字コードの判定を試すための短い文です。"
 CHINESE = "这是一个中文网页,用来测试字符编码的检测是否正确。"
 RUSSIAN = "Это русская веб-страница для проверки определения кодировки."
 FRENCH = "Ceci est une page en français, où l’été n’est pas très éloigné; déjà vu à la forêt."
-
-
-# encoding → the languages whose Declaration of Human Rights it can write
-LEGACY = {
-    "cp1250": "ces hrv hun pol ron_2006 slk slv",
-    "cp1251": "bel bul rus srp_cyrl ukr",
-    "cp1252": "cat dan deu_1996 fin fra isl ita nld nob por_PT spa swe",
-    "cp1254": "tur",
-    "cp1255": "heb",
-    "cp1256": "arb pes_1 urd",
-    "cp1257": "est lav lit",
-    "cp874": "tha",
-    "cp866": "rus",
-    "koi8-r": "bul rus",
-    "koi8-u": "ukr",
-    "iso8859-2": "ces hrv hun pol slk slv",
-    "iso8859-5": "bul rus srp_cyrl",
-    "iso8859-6": "arb",
-    "iso8859-8": "heb",
-    "iso8859-15": "deu_1996 fin fra",
-    "cp932": "jpn",
-    "euc_jp": "jpn",
-    "iso2022_jp": "jpn",
-    "gb18030": "cmn_hans",
-    "big5": "cmn_hant",
-    "euc_kr": "kor",
-}
-
-
-def share(folder: Path, encoding: str, chars: int, read: Callable[[bytes], str]) -> float:
-    """Words that come back, of all words of the texts of an encoding."""
-    right = words = 0
-    for name in LEGACY[encoding].split():
-        octets = (folder / f"{name}.txt").read_text(encoding="utf-8")[:chars].encode(encoding, "ignore")
-        page = b"<html><title>x</title><p>" + octets.replace(b"\n", b"</p>\n<p>") + b"</p></html>"
-        known = Counter(octets.decode(encoding).split())
-        right += (known & Counter(re.sub("</?p>", " ", read(page)).split())).total()
-        words += known.total()
-    return right / words
 
 
 def meta(label: str, text: str, encoding: str) -> bytes:
