@@ -283,10 +283,3 @@ def _beginning(raw: Response, request: Request, limit: int) -> bytes | None:
     if media_type.is_wanted(media_type.of(field, seen), request.wanted_types):
         return seen
     return seen if request.or_listing and media_type.is_listing(seen) else None
-
-
-def _innermost(error: BaseException) -> str:
-    """The original error, without the layers that wrapped it."""
-    while (cause := error.__cause__) is not None:
-        error = cause
-    return f"{type(error).__name__}: {error}"
