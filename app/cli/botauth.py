@@ -105,8 +105,9 @@ def _keys(settings: "Settings", files: list[Path] | None) -> "list[Ed25519Privat
 
 
 def _serve(settings: "Settings", keys: "list[Ed25519PrivateKey]", host: str, port: int) -> None:
+    from app.admin.key_directory import KeyDirectory
     from app.errors import InputError
-    from app.net.signature import DIRECTORY_PATH, KeyDirectory
+    from app.net.signature import DIRECTORY_PATH
 
     agent = settings.signature_origin
     if agent is None:

@@ -4,18 +4,15 @@
     /healthz   ok, as long as a thread of the process answers
 
 It asks for no login: it listens to loopback unless told otherwise (TIPTOE_METRICS). So it waits for few heads, and not
-for long (`app.runtime.slow_clients`): each costs a thread.
+for long (`app.runtime.bounded_server`): each costs a thread.
 """
 
 import ipaddress
 import socket
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from io import BufferedIOBase
-from socketserver import ThreadingMixIn
 from typing import Any, NamedTuple
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
@@ -25,7 +22,8 @@ from app.errors import ArchiveStopped, TiptoeError
 from app.metrics.counts import Counts
 from app.metrics.exposition import Value
 from app.metrics.machine import memory
-from app.runtime.slow_clients import SlowClients, has_unread
+from app.runtime.bounded_server import BoundedHandler, BoundedServer
+from app.runtime.slow_clients import SlowClients
 from app.store import fleet
 
 # The figures of a worker or of beat.
@@ -76,8 +74,6 @@ def _is_stopped(check: Callable[[], None]) -> bool:
 
 _log = structlog.get_logger()
 Page = tuple[str, bytes]  # content type, body
-SLOW_S = 10.0  # a client that takes nothing of its answer is not waited for
-HEAD_BYTES = 65_536  # Python's own bounds are 100 lines of as many: 20 MB of memory once they are read
 
 
 class Served(NamedTuple):
@@ -119,7 +115,7 @@ def serve_pages(
     kind = _V6 if ":" in address else _PageServer
     for candidate in dict.fromkeys([port, 0]):
         with suppress(OSError):
-            server = make_server(address, candidate, lambda e, start: _answer(all_pages, e, start), kind, _QuietHandler)
+            server = make_server(address, candidate, lambda e, start: _answer(all_pages, e, start), kind, _Handler)
             server.clients = clients or server.clients
             threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
             _log.info("metrics.served", address=address, port=server.server_port, role=role)
@@ -134,27 +130,8 @@ def split(listen: str) -> tuple[str, int]:
     return address.strip("[]"), int(port)
 
 
-class _PageServer(ThreadingMixIn, WSGIServer):
-    daemon_threads = True
+class _PageServer(BoundedServer, WSGIServer):
     request_queue_size = 128
-
-    def __init__(self, *given: Any) -> None:
-        self.clients: SlowClients[socket.socket] = SlowClients()
-        super().__init__(*given)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        self.clients.wait(request, client_address[0], time.monotonic())
-        super().process_request(request, client_address)
-
-    def service_actions(self) -> None:
-        """Close slow clients, after each connection and twice a second."""
-        for each in self.clients.due(time.monotonic(), lambda each: has_unread(each.fileno())):
-            with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)  # its thread reads the end, and closes it
-
-    def shutdown_request(self, request: Any) -> None:
-        self.clients.forget(request)
-        super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of a client that went, or was too slow."""
@@ -166,35 +143,8 @@ class _V6(_PageServer):
     address_family = socket.AF_INET6
 
 
-class _Head:
-    """The octets of a head, line by line. Beyond HEAD_BYTES it raises ConnectionAbortedError, which ends it all."""
-
-    def __init__(self, octets: BufferedIOBase) -> None:
-        self._octets, self._left = octets, HEAD_BYTES
-        self.close = octets.close
-
-    def readline(self, most: int) -> bytes:
-        line = self._octets.readline(min(most, self._left + 1))
-        self._left -= len(line)
-        if self._left < 0:
-            raise ConnectionAbortedError("the head is too large")
-        return line
-
-
-class _QuietHandler(WSGIRequestHandler):
-    timeout = SLOW_S
-
-    def setup(self) -> None:
-        super().setup()
-        self.rfile: Any = _Head(self.rfile)  # no body is read
-
-    def parse_request(self) -> bool:
-        """Whether a head has come. One that was cut ends like one, and is none."""
-        is_head = super().parse_request()
-        return self.server.clients.forget(self.connection) and is_head  # type: ignore[attr-defined]  # a _PageServer
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing: a scrape is no event."""
+class _Handler(BoundedHandler, WSGIRequestHandler):
+    pass
 
 
 def _ok() -> Page:

@@ -3,31 +3,20 @@
     sign         RFC 9421: a signature over components of a message, Ed25519
     Signer       the three fields that each request carries
     directory    the public keys, as the key directory of our Signature-Agent serves them
-
-A signature covers the authority and Signature-Agent, for a minute: whoever intercepts a request can replay it to the
-same site for that long, and nowhere else. Settings choose the key and the
-agent. Sources: RFC 9421; draft-ietf-webbotauth-httpsig-protocol-00 (September 2026), which replaces
-draft-meunier-web-bot-auth-architecture and -http-message-signatures-directory; Cloudflare's "Web Bot Auth" (July 2026).
-
-The Ed25519 key that signs our requests: made, written, read, and named by its thumbprint.
-
-    create       writes a new one into a file that only we can read
-    load         reads a JSON Web Key (RFC 8037) or PEM (PKCS #8), as `tiptoe botauth keygen` and openssl write them
+    create       a new key, in a file that only we can read
+    load         a key, as JSON Web Key (RFC 8037) or PEM (PKCS #8), as `tiptoe botauth keygen` and openssl write them
     thumbprint   its name on the wire: `keyid` and `kid` (RFC 7638, RFC 8037 appendix A.3)
 
-A file that others can read is refused: whoever has the key can sign as us. No error message quotes a key.
-
-Serves our key directory, signed anew for each reader (promise I3). Run it behind a web server that adds TLS.
-
-Any web server can serve the directory as a file. This one adds signatures that expire, which a file cannot have and
-which Cloudflare asks for when a crawler registers. It serves one path, keeps no log of its readers, and closes a
-connection after `Handler.timeout` s.
+A signature covers the authority and Signature-Agent, for a minute: whoever intercepts a request can replay it to the
+same site for that long, and nowhere else. Settings choose the key and the agent. A file that others can read is
+refused: whoever has the key can sign as us. No error message quotes a key. Sources: RFC 9421;
+draft-ietf-webbotauth-httpsig-protocol-00 (September 2026), which replaces draft-meunier-web-bot-auth-architecture and
+-http-message-signatures-directory; Cloudflare's "Web Bot Auth" (July 2026).
 """
 
 import json
 import os
 import secrets
-import socket
 import stat
 import time
 from base64 import b64encode, urlsafe_b64decode, urlsafe_b64encode
@@ -35,10 +24,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from socketserver import TCPServer
 from typing import Any, Final
 
 from cryptography.exceptions import InternalError, UnsupportedAlgorithm
@@ -289,66 +275,3 @@ def _base64(octets: bytes) -> str:
 
 def _bytes(text: str) -> bytes:
     return urlsafe_b64decode(text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4))
-
-
-class Handler(BaseHTTPRequestHandler):
-    """Answers one request."""
-
-    server: "KeyDirectory"
-    server_version = "tiptoe"
-    sys_version = ""
-    timeout = 10
-
-    def do_GET(self) -> None:
-        if self.path.partition("?")[0] != DIRECTORY_PATH:
-            self._answer(HTTPStatus.NOT_FOUND, {"Content-Type": "text/plain"}, f"see {DIRECTORY_PATH}\n".encode())
-            return
-        body = self.server.body
-        authority = self.server.authority_for(self.headers.get("Host", ""))
-        self._answer(HTTPStatus.OK, directory_fields(self.server.keys, authority, body), body)
-
-    do_HEAD = do_GET
-
-    def _answer(self, status: HTTPStatus, fields: dict[str, str], body: bytes) -> None:
-        self.send_response(status)
-        for name, value in {**fields, "Content-Length": str(len(body))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-class KeyDirectory(ThreadingHTTPServer):
-    """Listens when made; `serve_forever` serves, `server_close` ends it.
-
-    keys     all are listed, and each signs
-    agent    our Signature-Agent, like https://bot.example.org: the authority that is signed
-    port     0: any free port, see `server_address`
-
-    Raises InputError for an address that it cannot listen on.
-    """
-
-    daemon_threads = True
-
-    def __init__(self, keys: Sequence[Ed25519PrivateKey], agent: str, *, host: str, port: int) -> None:
-        self.keys = tuple(keys)
-        self.body = directory_body(key.public_key() for key in keys)
-        self._authority = agent.removeprefix("https://")
-        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        try:
-            super().__init__((host, port), Handler)
-        except OSError as error:
-            place = f"--host {host} --port {port}"
-            raise InputError(place, f"cannot listen there ({error.strerror}); choose another host or port") from None
-        bound = self.server_address[1]
-        self._own = {f"{name}:{bound}" for name in (f"[{host}]" if ":" in host else host, "localhost")}
-
-    def authority_for(self, host: str) -> str:
-        """The authority to sign. Never an arbitrary one that a reader sends: he could present our keys as his own."""
-        return host if host in self._own else self._authority
-
-    def server_bind(self) -> None:
-        TCPServer.server_bind(self)  # HTTPServer's would ask DNS for the name of the address

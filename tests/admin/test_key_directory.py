@@ -1,14 +1,19 @@
 """The directory as it is served: signed for our authority, whatever a reader asks for."""
 
 import http.client
+import socket
 import threading
 from collections.abc import Iterator
+from contextlib import closing, suppress
 
 import pytest
 from http_message_signatures import InvalidSignature
 
+from app.admin.key_directory import KeyDirectory
 from app.errors import InputError
-from app.net.signature import DIRECTORY_PATH, DIRECTORY_TYPE, KeyDirectory, directory_body
+from app.net.signature import DIRECTORY_PATH, DIRECTORY_TYPE, directory_body
+from app.runtime.bounded_server import HEAD_BYTES
+from app.runtime.slow_clients import SlowClients
 from tests.net.signed import OWN_KEY, TEST_KEY, Answered, Asked, verify
 
 AGENT = "https://bot.example.org"
@@ -77,6 +82,30 @@ def test_nothing_of_a_reader_is_logged(served: KeyDirectory, capfd: pytest.Captu
     ask(served)
     ask(served, "GET", "/nowhere")
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    "lines", [b"X: " + b"x" * HEAD_BYTES, (b"X: " + b"x" * 1_000 + b"\r\n") * 90], ids=["one", "many"]
+)
+def test_a_head_beyond_its_bound_is_not_read(
+    served: KeyDirectory, lines: bytes, capfd: pytest.CaptureFixture[str]
+) -> None:
+    address = served.server_address
+    place = str(address[0]), address[1]
+    with closing(socket.create_connection(place, timeout=30)) as connection, suppress(ConnectionError):
+        connection.sendall(b"GET / HTTP/1.1\r\n" + lines + b"\r\n\r\n")
+        assert connection.recv(1) == b""
+    assert ask(served)[0].status == 200
+    assert capfd.readouterr() == ("", "")
+
+
+def test_half_a_head_is_not_waited_for(served: KeyDirectory) -> None:
+    served.clients = SlowClients(head_s=0.1)
+    address = served.server_address
+    with closing(socket.create_connection((str(address[0]), address[1]), timeout=30)) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nX-Half: ")
+        assert connection.recv(1) == b"", "it was closed though nobody asked"
+    assert ask(served)[0].status == 200
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "2001:db8::1"])
