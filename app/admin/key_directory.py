@@ -18,7 +18,7 @@ from app.net.signature import DIRECTORY_PATH, directory_body, directory_fields
 from app.runtime.bounded_server import BoundedHandler, BoundedServer
 
 
-class _Handler(BoundedHandler, BaseHTTPRequestHandler):
+class _DirectoryHandler(BoundedHandler, BaseHTTPRequestHandler):
     """Answers one request."""
 
     server: "KeyDirectory"
@@ -60,7 +60,7 @@ class KeyDirectory(BoundedServer, HTTPServer):
         self._authority = agent.removeprefix("https://")
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
-            super().__init__((host, port), _Handler)
+            super().__init__((host, port), _DirectoryHandler)
         except OSError as error:
             place = f"--host {host} --port {port}"
             raise InputError(place, f"cannot listen there ({error.strerror}); choose another host or port") from None

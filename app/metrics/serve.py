@@ -115,7 +115,7 @@ def serve_pages(
     kind = _V6 if ":" in address else _PageServer
     for candidate in dict.fromkeys([port, 0]):
         with suppress(OSError):
-            server = make_server(address, candidate, lambda e, start: _answer(all_pages, e, start), kind, _Handler)
+            server = make_server(address, candidate, lambda e, start: _answer(all_pages, e, start), kind, _PageHandler)
             server.clients = clients or server.clients
             threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
             _log.info("metrics.served", address=address, port=server.server_port, role=role)
@@ -143,7 +143,7 @@ class _V6(_PageServer):
     address_family = socket.AF_INET6
 
 
-class _Handler(BoundedHandler, WSGIRequestHandler):
+class _PageHandler(BoundedHandler, WSGIRequestHandler):
     pass
 
 
