@@ -137,6 +137,18 @@ class Hooks:
         """The database was restored, or failed over: what is remembered of its rows is dropped."""
 
     @hook
+    def hosts_deleted(self, tx: "Connection", crawl_id: int, after: int, until: int) -> None:
+        """A crawl is being deleted: its rows at hosts with ids above `after`, up to `until`. Once 1,000 hosts."""
+
+    @hook
+    def crawl_deleted(self, tx: "Connection", crawl_id: int) -> int:
+        """A crawl is being deleted: its rows that are not found by their host, some thousand of them.
+
+        Returns how many were deleted: it is asked until all answer 0, before the rows of hosts go and after them.
+        """
+        raise NotImplementedError
+
+    @hook
     def crawl_read(self, worker: "Worker", crawl: "Crawl") -> None:
         """A crawl's row was read: it is new to the process, or was changed."""
 

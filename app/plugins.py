@@ -130,6 +130,16 @@ def backlog(tx: "Connection") -> dict[str, int]:
     return {name: n for found in hooks().backlog(tx=tx) for name, n in found.items()}
 
 
+def hosts_deleted(tx: "Connection", crawl_id: int, *, after: int, until: int) -> None:
+    """Delete all features' rows of a crawl at hosts with ids above `after`, up to `until`."""
+    hooks().hosts_deleted(tx=tx, crawl_id=crawl_id, after=after, until=until)
+
+
+def crawl_deleted(tx: "Connection", crawl_id: int) -> int:
+    """Delete features' rows of a crawl that are not found by their host. Returns how many; 0: there are none left."""
+    return sum(hooks().crawl_deleted(tx=tx, crawl_id=crawl_id))
+
+
 def ours() -> list[Plugin]:
     """Our own features, with the hooks that they answer."""
     return [

@@ -5,12 +5,11 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection, Engine
 
-from app.admin import crawls, webhooks
+from app import plugins
+from app.admin import crawls
 from app.config import Settings
 from app.errors import InputError, ServiceError
 from app.features.archive import retention
-from app.features.near import rows as near
-from app.features.tables import rows
 from app.store import crawl_metrics, db, deletion
 from app.store.crawls import Crawl
 from app.words import counted
@@ -34,12 +33,12 @@ def delete(engine: Engine, settings: Settings, name: str, *, patience_s: float |
     _await_visits(engine, crawl, settings.lease_s + settings.visit_longest_s if patience_s is None else patience_s)
     with db.transaction(engine) as tx:
         last = deletion.last_host(tx)
-        deletion.queued(tx, crawl.id)
-        near.drop_queued(tx, crawl.id)
+    _repeat(engine, plugins.crawl_deleted, crawl.id)  # what waits for somebody, before its page goes
     for after in range(0, last + 1, HOSTS_AT_ONCE):
         with db.transaction(engine) as tx:
+            plugins.hosts_deleted(tx, crawl.id, after=after, until=after + HOSTS_AT_ONCE)
             deletion.of_hosts(tx, crawl_id=crawl.id, after=after, until=after + HOSTS_AT_ONCE)
-    for drop in (near.drop_crawl, deletion.suppressions, rows.drop_crawl, webhooks.drop_crawl):
+    for drop in (plugins.crawl_deleted, deletion.suppressions):
         _repeat(engine, drop, crawl.id)
     with db.transaction(engine) as tx:
         crawl_metrics.drop_crawl(tx, crawl.id)

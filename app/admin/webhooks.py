@@ -126,12 +126,6 @@ def shown_url(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}/{'…' if len(parts.path) > 1 or parts.query else ''}"
 
 
-def drop_crawl(tx: Connection, crawl_id: int) -> int:
-    """Delete the subscribers of a crawl, and its events. Returns how many events; 0: there are none left."""
-    webhooks.drop_crawl(tx, crawl_id)
-    return rows.drop_crawl(tx, crawl_id)
-
-
 def _place(engine: Engine, begin: str | None) -> Cursor:
     """The place that a person names. Raises InputError for a cursor that cannot be continued."""
     now = rows.horizon(engine)

@@ -21,13 +21,8 @@ def last_host(tx: Connection) -> int:
 
 
 def of_hosts(tx: Connection, *, crawl_id: int, after: int, until: int) -> None:
-    """Delete the crawl's rows of the hosts with ids above `after`, up to `until`."""
+    """Delete the core's rows of a crawl, of the hosts with ids above `after`, up to `until`."""
     tx.execute(_sql["of_hosts"], {"crawl_id": crawl_id, "after": after, "until": until})
-
-
-def queued(tx: Connection, crawl_id: int) -> None:
-    """Delete the crawl's pages from the queue of those that wait to be indexed."""
-    tx.execute(_sql["queued"], {"crawl_id": crawl_id})
 
 
 def suppressions(tx: Connection, crawl_id: int) -> int:

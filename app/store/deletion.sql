@@ -10,26 +10,8 @@ SELECT coalesce(max(id), 0) FROM hosts
 -- of_hosts: delete a crawl's rows of some hosts, in one statement; the words of a page go with it
 WITH gone_pages AS (
     DELETE FROM pages WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
-), gone_duplicates AS (
-    DELETE FROM duplicates WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
-), gone_fingerprints AS (
-    DELETE FROM fingerprints WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
 ), gone_sitemaps AS (
     DELETE FROM sitemaps WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
-), gone_patterns AS (
-    DELETE FROM url_patterns WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
-), gone_links AS (
-    DELETE FROM links WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
-), gone_extractions AS (
-    DELETE FROM extractions WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
-), gone_rights AS (
-    DELETE FROM rights WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
-), gone_withdrawals AS (
-    DELETE FROM withdrawals WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
-), gone_renders AS (
-    DELETE FROM renders WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
-), gone_items AS (
-    DELETE FROM items WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
 ), gone_counts AS (
     DELETE FROM crawl_hosts WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
     RETURNING pages, bytes
@@ -39,9 +21,6 @@ WITH gone_pages AS (
     ON CONFLICT (crawl_id, part) DO UPDATE SET pages = n.pages + excluded.pages, bytes = n.bytes + excluded.bytes
 )
 DELETE FROM urls WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
-
--- queued: delete the crawl's pages that wait to be indexed
-DELETE FROM search_queue WHERE crawl_id = :crawl_id
 
 -- suppressions: delete n refused links of a crawl
 DELETE FROM suppressions

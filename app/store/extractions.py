@@ -264,3 +264,8 @@ def depths(tx: Connection, rows: Iterable[Claimed]) -> dict[tuple[int, int, byte
 
 def _place(row: Claimed) -> dict[str, Any]:
     return {"host_id": row.host_id, "crawl_id": row.crawl_id, "key": row.key, "handler": row.handler}
+
+
+def hosts_deleted(tx: Connection, crawl_id: int, *, after: int, until: int) -> None:
+    """Delete the rows of a crawl that is deleted, of the hosts with ids above `after`, up to `until`."""
+    db.run(tx, _sql["hosts_deleted"], {"crawl_id": crawl_id, "after": after, "until": until})

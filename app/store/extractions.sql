@@ -189,3 +189,9 @@ WHERE state = 'failed' AND (CAST(:handler AS text) IS NULL OR handler = :handler
 SELECT u.host_id, u.crawl_id, u.key, u.depth, u.directives
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
 JOIN urls AS u ON u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex')
+
+-- hosts_deleted: delete the rows of a crawl that is deleted, of some hosts
+WITH gone_items AS (
+    DELETE FROM items WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
+)
+DELETE FROM extractions WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until

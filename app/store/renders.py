@@ -183,3 +183,8 @@ def of_url(tx: Connection, *, host_id: int, key: bytes) -> dict[int, dict[str, A
     """The rows of a URL by crawl id."""
     found = tx.execute(_sql["of_url"], {"host_id": host_id, "key": key})
     return {row["crawl_id"]: dict(row) for row in found.mappings()}
+
+
+def hosts_deleted(tx: Connection, crawl_id: int, *, after: int, until: int) -> None:
+    """Delete the rows of a crawl that is deleted, of the hosts with ids above `after`, up to `until`."""
+    db.run(tx, _sql["hosts_deleted"], {"crawl_id": crawl_id, "after": after, "until": until})

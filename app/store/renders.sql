@@ -175,3 +175,6 @@ SELECT crawl_id, url, status, headers, body FROM renders WHERE host_id = :host_i
 SELECT crawl_id, state, due_at, takes, attempts, cause, evidence, ending, brought, wall_ms, cpu_ms,
        asked, refused, ended_at
 FROM renders WHERE host_id = :host_id AND key = :key
+
+-- hosts_deleted: delete the rows of a crawl that is deleted, of some hosts
+DELETE FROM renders WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until

@@ -15,7 +15,7 @@ from typing import Final
 
 import orjson
 import structlog
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from app.config import Settings
 from app.crawl.page.attempt import Attempt
@@ -210,3 +210,9 @@ def why_not(reply: Reply | Unsent) -> str | None:
     if reply.status is not None and 200 <= reply.status < 300:
         return None
     return f"it answered {reply.status}"
+
+
+@answers
+def crawl_deleted(tx: Connection, crawl_id: int) -> int:
+    webhooks.drop_crawl(tx, crawl_id)
+    return rows.drop_crawl(tx, crawl_id)

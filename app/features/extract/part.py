@@ -69,3 +69,8 @@ def steps() -> Sequence[SettleStep]:
 @answers
 def backlog(tx: Connection) -> Mapping[str, int]:
     return {"handlers": extractions.waiting(tx, most=BACKLOG_MOST)}
+
+
+@answers
+def hosts_deleted(tx: Connection, crawl_id: int, after: int, until: int) -> None:
+    extractions.hosts_deleted(tx, crawl_id, after=after, until=until)

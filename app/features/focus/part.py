@@ -57,3 +57,8 @@ def refused_endings(tx: Connection, asked: Collection[tuple[str, int, str]]) -> 
         for host, crawl_id, ending in sorted(asked)
     ]
     return rows.without_page(tx, found, tries=ENDING_TRIES)
+
+
+@answers
+def hosts_deleted(tx: Connection, crawl_id: int, after: int, until: int) -> None:
+    rows.hosts_deleted(tx, crawl_id, after=after, until=until)

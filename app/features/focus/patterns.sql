@@ -96,3 +96,6 @@ FROM url_patterns AS p JOIN crawls AS c ON c.id = p.crawl_id
 WHERE p.host_id = :host_id
 ORDER BY p.refused DESC, p.fetched DESC, c.name, p.pattern
 LIMIT :n
+
+-- hosts_deleted: delete the rows of a crawl that is deleted, of some hosts
+DELETE FROM url_patterns WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until

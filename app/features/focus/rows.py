@@ -160,3 +160,8 @@ def left(tx: Connection, crawl_id: int, *, n: int) -> list[LeftOut]:
 
 def report(tx: Connection, *, host_id: int, n: int) -> list[Mapping[str, Any]]:
     return [dict(row) for row in tx.execute(_sql["report"], {"host_id": host_id, "n": n}).mappings()]
+
+
+def hosts_deleted(tx: Connection, crawl_id: int, *, after: int, until: int) -> None:
+    """Delete the rows of a crawl that is deleted, of the hosts with ids above `after`, up to `until`."""
+    db.run(tx, _sql["hosts_deleted"], {"crawl_id": crawl_id, "after": after, "until": until})

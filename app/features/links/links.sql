@@ -18,3 +18,6 @@ WHERE position(CAST(to_json(CAST(:to AS text)) AS text) IN CAST(links AS text)) 
   AND EXISTS (SELECT FROM json_array_elements(links) AS link WHERE link ->> 'to' = :to)
 GROUP BY url
 LIMIT 3
+
+-- hosts_deleted: delete the rows of a crawl that is deleted, of some hosts
+DELETE FROM links WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until

@@ -80,3 +80,8 @@ def page_read(visit: Visit, read: PageRead) -> None:
             "links": found,
         }
         visit.batch.add(LINKS, row)
+
+
+@answers
+def hosts_deleted(tx: Connection, crawl_id: int, after: int, until: int) -> None:
+    db.run(tx, _sql["hosts_deleted"], {"crawl_id": crawl_id, "after": after, "until": until})

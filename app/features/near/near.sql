@@ -397,3 +397,9 @@ FROM (
     (SELECT FROM fingerprints_due WHERE crawl_id = :crawl_id LIMIT :most)
     LIMIT :most
 ) AS q
+
+-- hosts_deleted: delete the rows of a crawl that is deleted, of some hosts
+WITH gone_duplicates AS (
+    DELETE FROM duplicates WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
+)
+DELETE FROM fingerprints WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until

@@ -24,3 +24,13 @@ def steps() -> Sequence[SettleStep]:
 @answers
 def backlog(tx: Connection) -> Mapping[str, int]:
     return {"near_duplicates": rows.backlog(tx)}
+
+
+@answers
+def hosts_deleted(tx: Connection, crawl_id: int, after: int, until: int) -> None:
+    rows.hosts_deleted(tx, crawl_id, after=after, until=until)
+
+
+@answers
+def crawl_deleted(tx: Connection, crawl_id: int) -> int:
+    return rows.drop_crawl(tx, crawl_id)

@@ -406,3 +406,8 @@ def _signed(value: int) -> int:
 
 def _unsigned(value: int) -> int:
     return value + (1 << 64) if value < 0 else value
+
+
+def hosts_deleted(tx: Connection, crawl_id: int, *, after: int, until: int) -> None:
+    """Delete the rows of a crawl that is deleted, of the hosts with ids above `after`, up to `until`."""
+    db.run(tx, _sql["hosts_deleted"], {"crawl_id": crawl_id, "after": after, "until": until})

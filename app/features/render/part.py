@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from sqlalchemy import Connection
+
 from app.crawl.page.attempt import PageRead
 from app.crawl.state.batch import Batch
 from app.crawl.state.part import SettleStep
@@ -9,6 +11,7 @@ from app.crawl.state.settling import Settling
 from app.crawl.state.visit import Visit
 from app.features.render.take_in import RENDERED, RENDERS, put_up
 from app.hooks import answers
+from app.store import renders
 
 
 @answers
@@ -24,3 +27,8 @@ def awaits(visit: Visit, read: PageRead) -> bool | None:
 @answers
 def settled(batches: Sequence[Batch], settling: Settling) -> None:
     settling.visits[0].worker.counts.rendered([row for batch in batches for row in batch.rows(RENDERED)])
+
+
+@answers
+def hosts_deleted(tx: Connection, crawl_id: int, after: int, until: int) -> None:
+    renders.hosts_deleted(tx, crawl_id, after=after, until=until)

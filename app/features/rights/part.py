@@ -203,3 +203,8 @@ def _add(visit: Visit, due: Due, said: Sequence[Signal], *, is_confirmed: bool =
         "is_confirmed": is_confirmed,
     }
     visit.batch.add(RIGHTS, row)
+
+
+@answers
+def hosts_deleted(tx: Connection, crawl_id: int, after: int, until: int) -> None:
+    rows.hosts_deleted(tx, crawl_id, after=after, until=until)

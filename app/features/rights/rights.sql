@@ -152,3 +152,9 @@ SET cause = :cause, detail = NULL, opt_out = r.words
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, words text)
 WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex')
   AND u.state NOT IN ('refused', 'quarantined')
+
+-- hosts_deleted: delete the rows of a crawl that is deleted, of some hosts
+WITH gone_rights AS (
+    DELETE FROM rights WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
+)
+DELETE FROM withdrawals WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until

@@ -259,3 +259,8 @@ def answers_of(tx: Connection, pages: Sequence[Where]) -> dict[Where, dict[str, 
 def by_crawl(tx: Connection, crawl_id: int) -> dict[tuple[str, str], int]:
     """How many pages of a crawl have each verdict, by purpose and answer."""
     return {(row.purpose, row.answer): row.pages for row in db.run(tx, _sql["by_crawl"], {"crawl_id": crawl_id})}
+
+
+def hosts_deleted(tx: Connection, crawl_id: int, *, after: int, until: int) -> None:
+    """Delete the rows of a crawl that is deleted, of the hosts with ids above `after`, up to `until`."""
+    db.run(tx, _sql["hosts_deleted"], {"crawl_id": crawl_id, "after": after, "until": until})

@@ -35,3 +35,8 @@ def steps() -> Sequence[SettleStep]:
 @answers
 def backlog(tx: Connection) -> Mapping[str, int]:
     return {"search": rows.backlog(tx)}
+
+
+@answers
+def crawl_deleted(tx: Connection, crawl_id: int) -> int:
+    return rows.drop_crawl(tx, crawl_id)

@@ -233,3 +233,8 @@ def stemmers(available: Collection[str]) -> dict[str, str]:
 def stemming(available: Collection[str]) -> list[str]:
     """The configurations that pages may be indexed by."""
     return sorted({SIMPLE, *stemmers(available).values()})
+
+
+def drop_crawl(tx: Connection, crawl_id: int) -> int:
+    """Delete the pages of a crawl from the queue. Returns how many."""
+    return db.run(tx, _sql["drop_crawl"], {"crawl_id": crawl_id}).rowcount

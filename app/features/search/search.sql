@@ -165,3 +165,6 @@ FROM (SELECT (SELECT count(*) FROM newest) AS read, (SELECT count(*) FROM ranked
 LEFT JOIN best AS b ON true
 LEFT JOIN pages AS p ON p.host_id = b.host_id AND p.crawl_id = b.crawl_id AND p.key = b.key
 ORDER BY b.rank DESC, b.changed_at DESC, b.key
+
+-- drop_crawl: delete a crawl's pages from the queue of those that wait to be indexed
+DELETE FROM search_queue WHERE crawl_id = :crawl_id

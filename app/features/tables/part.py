@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from sqlalchemy import Connection
+
 from app.crawl.page.attempt import PageRead
 from app.crawl.page.read import KEPT_OUT, REVISIONS
 from app.crawl.state.batch import Batch
@@ -69,3 +71,8 @@ def page_read(visit: Visit, read: PageRead) -> None:
 @answers
 def settled(batches: Sequence[Batch], settling: Settling) -> None:
     rows.tell([*settling.brought.get(WITHDRAWN, ()), *settling.brought.get(ROWS, ())])
+
+
+@answers
+def crawl_deleted(tx: Connection, crawl_id: int) -> int:
+    return rows.drop_crawl(tx, crawl_id)
