@@ -173,18 +173,12 @@ class GuardedConnection(urllib3.connection.HTTPConnection):
     @property
     def is_connected(self) -> bool:
         """Whether the server has kept the connection open and sent nothing. urllib3 takes any byte for the end; over
-        TLS 1.3 the first bytes are session tickets, which stay unread until something is read."""
+        TLS 1.3 the first bytes are session tickets."""
         if self.sock is None:
             return False
-        if not urllib3.util.wait_for_read(self.sock, timeout=0.0):
-            return True
         if self.endpoint.tls is None:
-            return False
-        try:
-            self.sock.settimeout(0.0)
-            return not self.sock.has_ended()
-        finally:
-            self.sock.settimeout(None)
+            return not urllib3.util.wait_for_read(self.sock, timeout=0.0)
+        return not self.sock.has_ended()
 
     def ask(self, exchange: Exchange) -> Head:
         """Send the request and read the head of the response; its body is unread.

@@ -12,6 +12,10 @@ import errno
 import socket
 import ssl
 import struct
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from io import BufferedReader, RawIOBase
 from typing import Any
 
 import certifi
@@ -24,6 +28,7 @@ from app.model.fetch import Failure
 from app.net.exchange import Broken, Exchange
 
 READ_BYTES = 64 * 1024
+PIECES_UNASKED = 4  # of READ_BYTES, that a peer may send between two requests: tickets
 TCP_USER_TIMEOUT: int | None = getattr(socket, "TCP_USER_TIMEOUT", None)
 NO_LINGER = struct.pack("ii", 1, 0)
 
@@ -88,6 +93,10 @@ class PlainSocket(socket.socket):
         """
         return super().makefile("rb", READ_BYTES)
 
+    def recv(self, *args: Any) -> bytes:
+        self.settimeout(self.exchange.left_s())
+        return super().recv(*args)
+
     def recv_into(self, *args: Any) -> int:
         self.settimeout(self.exchange.left_s())
         count = super().recv_into(*args)
@@ -95,39 +104,129 @@ class PlainSocket(socket.socket):
         return count
 
 
-class TlsSocket(PlainSocket, ssl.SSLSocket):
-    """A PlainSocket over TLS."""
+class TlsSocket:
+    """TLS over a PlainSocket, a piece of the stream at a time: before each the deadline is looked at.
+
+    Python's own TLS socket reads on in one call for as long as there is anything to read. A server that sends key
+    updates or session tickets alone would hold its thread for ever.
+    """
+
+    def __init__(self, sock: PlainSocket, context: ssl.SSLContext, host: str) -> None:
+        self._sock = sock
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
+        self.fileno, self.settimeout, self.abandon = sock.fileno, sock.settimeout, sock.abandon
+        self.serve, self.close = sock.serve, sock.close
+
+    def shake_hands(self) -> None:
+        self._until_done(self._tls.do_handshake)
+
+    def certificate(self) -> Any:
+        """The peer's, as `match_hostname` takes it."""
+        return self._tls.getpeercert()
+
+    def sendall(self, data: bytes) -> None:
+        with memoryview(data) as left:
+            sent = 0
+            while sent < len(left):
+                sent += self._until_done(partial(self._tls.write, left[sent:]))
+
+    def makefile(self, *_: Any, **__: Any) -> Any:
+        """The file that http.client reads. It keeps the socket open until it is closed itself."""
+        return BufferedReader(_TlsFile(self, socket.socket.makefile(self._sock, "rb", 0)), READ_BYTES)
+
+    def recv_into(self, buffer: Any) -> int:
+        """Read what has arrived, of several records; 0: the peer has ended, properly or not."""
+        with memoryview(buffer) as room:
+            try:
+                count: int = self._until_done(partial(self._more, room))
+            except ssl.SSLEOFError:
+                count = 0
+            with suppress(ssl.SSLError):  # more is to come, or the next call finds the same error
+                while 0 < count < len(room) and self._incoming.pending and (more := self._more(room[count:])):
+                    count += more
+        self._sock.exchange.received(count)
+        return count
 
     def has_ended(self) -> bool:
         """Whether the peer has closed the connection or sent unexpected data.
 
-        Session tickets are read, and are neither. Call it on a socket without a timeout."""
+        Session tickets are read, and are neither, unless there is no end of them. It waits for nothing."""
+        self._sock.settimeout(0.0)
         try:
-            self.read(1)
-        except ssl.SSLWantReadError:
+            for _ in range(PIECES_UNASKED):
+                with suppress(ssl.SSLWantReadError):
+                    self._tls.read(1)
+                    return True
+                self._take(socket.socket.recv(self._sock, READ_BYTES))
+        except BlockingIOError:
             return False
         except OSError:
             return True
+        finally:
+            self._sock.settimeout(None)
         return True
+
+    def _more(self, room: memoryview) -> int:
+        return self._tls.read(len(room), room)  # type: ignore[return-value]  # with a buffer it is a count
+
+    def _until_done(self, act: Callable[[], Any]) -> Any:
+        while True:
+            try:
+                found = act()
+            except ssl.SSLWantReadError:
+                self._flush()
+                self._take(self._sock.recv(READ_BYTES))
+            except ssl.SSLError:
+                with suppress(OSError):
+                    self._flush()  # an alert says why
+                raise
+            else:
+                self._flush()
+                return found
+
+    def _flush(self) -> None:
+        if self._outgoing.pending:
+            self._sock.sendall(self._outgoing.read())
+
+    def _take(self, octets: bytes) -> None:
+        if octets:
+            self._incoming.write(octets)
+        else:
+            self._incoming.write_eof()
+
+
+class _TlsFile(RawIOBase):
+    """What a TLS socket receives, as a file.   below: of the socket under it, which stays open as long as that"""
+
+    def __init__(self, tls: TlsSocket, below: RawIOBase) -> None:
+        self._tls, self._below = tls, below
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        return self._tls.recv_into(buffer)
+
+    def close(self) -> None:
+        self._below.close()
+        super().close()
 
 
 def handshake(context: ssl.SSLContext, sock: PlainSocket, host: str, exchange: Exchange) -> TlsSocket:
     """Start a verified TLS session on `sock`, and add its time to connect_ms. Raises Broken: TLS or CONNECT_TIMEOUT."""
     begin_s = monotonic()
-    secure: socket.socket = sock
     try:
-        sock.settimeout(exchange.left_s())
-        secure = context.wrap_socket(sock, server_hostname=host)
-        assert isinstance(secure, TlsSocket)
+        secure = TlsSocket(sock, context, host)
+        secure.shake_hands()
         if not context.check_hostname:
-            match_hostname(secure.getpeercert(), host)  # type: ignore[arg-type]  # urllib3 names the dict otherwise
-        secure.exchange = exchange
+            match_hostname(secure.certificate(), host)
         return secure
     except TimeoutError as error:
-        secure.close()
+        sock.close()
         raise Broken(Failure.CONNECT_TIMEOUT, "TLS handshake did not end in time") from error
     except (OSError, ValueError) as error:  # ValueError: a name that no certificate can hold, or that this one has not
-        secure.close()
+        sock.close()
         raise Broken(Failure.TLS, _why(error)) from error
     finally:
         exchange.connect_ms = (exchange.connect_ms or 0) + (monotonic() - begin_s) * 1000
@@ -161,7 +260,6 @@ def tls_context(
     context.check_hostname = checks_name
     context.verify_mode = ssl.CERT_REQUIRED
     context.set_alpn_protocols(["http/1.1"])
-    context.sslsocket_class = TlsSocket
     context.load_default_certs()
     context.load_verify_locations(certifi.where())
     if ca_file is not None or ca_dir is not None:
