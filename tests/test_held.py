@@ -27,16 +27,16 @@ HELD = {
         app.crawl.state.lots:3 app.crawl.state.setup app.crawl.state.worker app.features.archive.keeper:3
         app.features.archive.recording app.features.archive.segment:2 app.features.archive.writer
         app.features.render.cache app.features.render.requests app.local.background app.local.stack
-        app.metrics.fleet app.net.adapter:2 app.net.dns:2 app.parse.language app.runtime.clock_tie
+        app.net.adapter:2 app.net.dns:2 app.parse.language app.runtime.clock_tie
         app.runtime.delay_queue:3 app.runtime.group_commit:2 app.runtime.intake:3 app.runtime.lru
-        app.runtime.memory_gate app.runtime.seats app.sandbox.child:2 app.web.board:4 app.web.pages.capture
-        app.web.pages.export_form app.web.users workers.extract:2 workers.process workers.visit:2
+        app.runtime.memory_gate app.runtime.once app.runtime.seats app.sandbox.child:2 app.web.board
+        app.web.pages.capture app.web.pages.export_form app.web.users workers.extract:2 workers.process workers.visit:2
     """,
     "threads": """
         app.admin.extract app.admin.seeds app.beat.reread_pages app.browser.connection app.browser.requests
         app.celery app.features.archive.keeper:2 app.features.render.serve app.local.background app.local.demo
-        app.local.stack app.metrics.fleet app.metrics.serve app.net.dns app.runtime.broker
-        app.runtime.delay_queue app.sandbox.child app.web.board:2 workers.visit workers.watchdog:3
+        app.local.stack app.metrics.serve app.net.dns app.runtime.delay_queue app.runtime.once app.sandbox.child
+        workers.visit workers.watchdog:3
     """,
     "caches": """
         app.clock app.config app.crawl.state.slot app.crawl.visit.write app.features.archive.record:2
