@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from uuid import UUID
 
 import structlog
@@ -28,6 +28,7 @@ from app.crawl.visit.visit import visit as visit_host
 from app.errors import ServiceError
 from app.model import VisitEnding
 from app.runtime.group_commit import CommitGroup
+from app.single import Single
 from app.store import db
 from workers import process, watchdog
 from workers.dispatch import dispatch
@@ -217,7 +218,7 @@ class Bell:
         return True
 
 
-@lru_cache(maxsize=1)
+@Single
 def bell() -> Bell:
     """The process's bell, whose thread has begun."""
     return Bell(dispatch.run, _is_idle, tick_s=current().dispatch_tick_s).start()
