@@ -24,9 +24,9 @@ WIDE = {
 HELD = {
     "locks": """
         app.beat.reread_pages app.celery_redis app.crawl.state.line:2
-        app.crawl.state.lots:3 app.crawl.state.setup app.crawl.state.worker app.features.archive.keeper:3
+        app.crawl.state.lots:3 app.crawl.state.setup app.crawl.state.worker app.features.archive.keeper:2
         app.features.archive.recording app.features.archive.segment:2 app.features.archive.writer
-        app.features.render.cache app.features.render.requests app.local.background app.local.stack
+        app.features.render.cache app.features.render.requests app.local.background
         app.net.adapter:2 app.net.dns:2 app.runtime.clock_tie
         app.runtime.delay_queue:3 app.runtime.group_commit:2 app.runtime.intake:3 app.runtime.lru
         app.runtime.memory_gate app.runtime.once app.runtime.seats app.sandbox.child:2 app.single
@@ -34,8 +34,8 @@ HELD = {
     """,
     "threads": """
         app.admin.extract app.admin.seeds app.beat.reread_pages app.browser.connection app.browser.requests
-        app.celery app.features.archive.keeper:2 app.features.render.serve app.local.background app.local.demo
-        app.local.stack app.metrics.serve app.net.dns app.runtime.delay_queue app.runtime.once app.sandbox.child
+        app.features.archive.keeper app.features.render.serve app.local.background app.local.demo
+        app.metrics.serve app.net.dns app.runtime.delay_queue app.runtime.once app.sandbox.child
         workers.visit workers.watchdog:3
     """,
     "caches": """

@@ -61,6 +61,12 @@ class Once(Generic[_T]):
                 self._due.append((name, known))
         return known.result() if wait([known], wait_s).done else None
 
+    def join(self) -> None:
+        """Wait until what is being made is made, and what waits for it."""
+        with self._lock:
+            known = list(self._known.values())
+        wait(known)
+
     def _is_good(self, made: Future[Made[_T]]) -> bool:
         """Whether it is being made, or waits for another to be made, or was made not long ago."""
         return not made.done() or (made.exception() is None and self._monotonic() < made.result().until)

@@ -8,6 +8,7 @@ what a crawl needs, counts of its rows and proofs of its hosts are made once for
 import asyncio
 import contextlib
 import json
+import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -130,18 +131,18 @@ class Pulse:
 class Checks:
     """The checks of one process: made once in a while, however many ask."""
 
-    def __init__(self, watch: FleetWatch, settings: Settings) -> None:
+    def __init__(
+        self, watch: FleetWatch, settings: Settings, *, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self._watch, self._settings = watch, settings
         url = settings.broker_url
         self._broker = None if url is None else BrokerProbe(url, within_s=BROKER_S)
-        self._once = Once(self._look, kept_s=lambda _: CHECKED_EVERY_S)
+        self._once = Once(self._look, kept_s=lambda _: CHECKED_EVERY_S, monotonic=monotonic)
         self._found: Sequence[Check] = ()
 
     def __call__(self) -> Sequence[Check]:
         """The latest checks. Those that are old are made anew meanwhile: a service that hangs takes seconds."""
-        made = self._once.of("", wait_s=0 if self._found else None)
-        if made is not None:
-            self._found = made.value
+        self._once.of("", wait_s=0 if self._found else None)
         return self._found
 
     def made(self) -> Sequence[Check]:
@@ -152,7 +153,8 @@ class Checks:
 
     def _look(self, _: str) -> Sequence[Check]:
         ready = readiness(self._watch, stall_s=self._settings.stall_s).checks
-        return [*ready, *self._of_broker(), *(self._of_work() if len(ready) > 1 else [])]
+        self._found = [*ready, *self._of_broker(), *(self._of_work() if len(ready) > 1 else [])]
+        return self._found
 
     def _of_work(self) -> Sequence[Check]:
         """Judge the newest requests as the alert does, and subscribers. Neither is a matter of readiness."""

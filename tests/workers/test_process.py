@@ -39,7 +39,7 @@ def fresh_process(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     for cached in made:
         cached.clear()
     left = {thread.name for thread in set(threading.enumerate()) - before}
-    assert not left & {"archive", "archive-moves", "parking", "visit"}
+    assert not left & {"archive", "parking", "visit"}
 
 
 def test_a_process_that_visited_nothing_makes_nothing_to_end(fresh_process: None) -> None:
@@ -217,8 +217,8 @@ def test_threads_that_write_to_the_archive_end_before_it_is_closed(fresh_process
     archive, found = keeper_of(process.worker()), []
     assert archive is not None
     process.join_before_the_archive_closes(
-        lambda: found.append((process.worker().stopping.is_set(), archive._is_closed.is_set()))
+        lambda: found.append((process.worker().stopping.is_set(), archive._ended.is_set()))
     )
     process._stopped()
     assert found == [(True, False)]
-    assert archive._is_closed.is_set()
+    assert archive._ended.is_set()
