@@ -24,11 +24,11 @@ WIDE = {
 HELD = {
     "locks": """
         app.beat.reread_pages app.celery_redis app.crawl.state.line:2
-        app.crawl.state.lots:3 app.crawl.state.setup app.crawl.state.worker app.features.archive.keeper:2
+        app.crawl.state.lots:2 app.crawl.state.setup app.features.archive.keeper:2
         app.features.archive.recording app.features.archive.segment:2 app.features.archive.writer
-        app.features.render.cache app.features.render.requests app.local.background
+        app.features.render.requests app.local.background
         app.net.adapter:2 app.net.dns:2 app.runtime.clock_tie
-        app.runtime.delay_queue:3 app.runtime.group_commit:2 app.runtime.intake:3 app.runtime.lru
+        app.runtime.delay_queue:3 app.runtime.group_commit app.runtime.intake:2 app.runtime.lru
         app.runtime.memory_gate app.runtime.once app.runtime.seats app.sandbox.child:2 app.single
         app.web.board app.web.pages.capture app.web.pages.export_form app.web.users workers.extract workers.visit:2
     """,

@@ -94,7 +94,7 @@ def engine() -> Engine:
 
 @Single
 def worker() -> Worker:
-    """What the visits of this process share."""
+    """Make what the visits of this process share."""
     settings = current()
     sender = make_sender(settings, counts())
     name = process_name()

@@ -1,4 +1,4 @@
-"""Makes a value that takes long once for all threads that ask for it, in a thread of its own, and keeps it for a while.
+"""Makes a value once for all threads that ask for it, in a thread of its own, and keeps it for a while.
 
 Whoever asks says how long to wait. A service that hangs so holds one thread, however many ask.
 """
