@@ -223,7 +223,8 @@ def name_of(statement: str) -> str:
 def _known() -> dict[str, Counter[str]]:
     return {
         f"{file.stem}.{name}": _words(str(query))
-        for file in db.query_files()
+        for file in Path(db.__file__).parents[1].rglob("*.sql")
+        if file.stem != "views"
         for name, query in db.queries(file.stem, str(file)).items()
     }
 

@@ -10,6 +10,7 @@ from typing import Any
 import structlog
 from sqlalchemy import Connection, Engine
 
+from app.policy.moment import DAY_S
 from app.store import caps, crawl_metrics, db, server
 from app.store.crawl_metrics import MeasuredSpan
 
@@ -17,7 +18,6 @@ _log = structlog.get_logger()
 BLOCKS = 512  # of the frontier: some 10,000 URLs
 LONGEST_S = 86_400.0  # what a row is about at most: beat may have been away
 KEEP_DAYS = 90
-DAY_S = 86_400.0
 
 
 def measure(engine: Engine) -> int:

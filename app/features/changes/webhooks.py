@@ -120,11 +120,6 @@ def replay(tx: Connection, webhook_id: int, begin: Cursor) -> str | None:
     return None if row is None else str(row.url)
 
 
-def crawl_of(tx: Connection, webhook_id: int) -> int | None:
-    row = db.run(tx, _sql["crawl_of"], {"id": webhook_id}).one_or_none()
-    return None if row is None else int(row.crawl_id)
-
-
 def claim(tx: Connection, *, lease_s: float) -> DueWebhook | None:
     """Lend the subscriber that has waited longest for an event; None: none waits, or others have them."""
     found = db.run(tx, _sql["claim"], {"lease_s": lease_s}).of(DueWebhook)

@@ -6,7 +6,7 @@ Writes rows as Parquet, typed, a row group at a time (extra `parquet`: arro3, a 
 import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 import orjson
 
+from app.clock import EPOCH
 from app.errors import InputError
 from app.extras import to_install
 from app.features.export.columns import ColumnType, ExportColumn
@@ -27,7 +28,6 @@ CRLF: Final = "\r\n"
 Write = Callable[[Path, Sequence[ExportColumn], Iterator[list[Row]]], None]
 GROUP_BATCHES: Final = 4  # encoded, they wait in memory for the end of their group
 COMPRESSION: Final = "zstd(3)"
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
 
 

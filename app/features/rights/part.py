@@ -23,6 +23,7 @@ from app.features.rights.purpose import PAYMENT, UNREAD
 from app.features.rights.rows import RightsRow, WithdrawnRow
 from app.hooks import answers
 from app.model import Cause, Origin, Outcome, Url
+from app.model.reasons import KEPT_OUT
 from app.policy import header_fields, tdm
 from app.policy.robots import Availability
 from app.policy.robots_match import Work
@@ -126,7 +127,6 @@ WITHDRAWN: SettlePart[WithdrawnRow] = SettlePart(
     words=lambda row: f"that the owner of {row['url']} keeps it out",
 )
 BY_SITE = SettleStep(name="withdrawn_by_site", rank=189, write=withdraw)
-_KEPT_OUT = frozenset({Cause.NOINDEX, Cause.OPTED_OUT, Cause.SITE_OPTED_OUT})
 _AS_BEFORE = frozenset({None, Outcome.PAGE, Outcome.UNCHANGED})
 
 
@@ -178,7 +178,7 @@ def _withdraw(visit: Visit, due: Due, wished: Wishes) -> None:
             "words": (wished.directives if by_robots else wished.opt_out) or wished.kept_out.value,
         }
         visit.batch.add(WITHDRAWN, row)
-    elif due.cause in _KEPT_OUT or due.outcome not in _AS_BEFORE:
+    elif due.cause in KEPT_OUT or due.outcome not in _AS_BEFORE:
         visit.batch.add(RETURNED, (visit.host_id, due.crawl_id, due.key))
 
 
