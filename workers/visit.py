@@ -1,9 +1,8 @@
 """`tiptoe.visit`: one visit to one host, under the lease that the token names.
 
-Runs the dispatcher when a visit ends, so that hosts do not wait for beat, and a fleet works without it.
-
-The hosts of the last visits are not due yet when they end. So an idle process rings again, ever less often, for half a
-minute; then it leaves the work to beat. It stops at a failure: a process that cannot send must claim nothing.
+When a visit ends, the dispatcher runs, so that hosts do not wait for beat, and a fleet works without it. The hosts of
+the last visits are not due yet when they end. So an idle process rings again, ever less often, for half a minute; then
+it leaves the work to beat. It stops at a failure: a process that cannot send must claim nothing.
 
 A thread of its own dispatches: a broker that does not answer holds it for a minute, and no visit, nor the process's
 end.

@@ -1,6 +1,6 @@
 """Explains one URL on one page (promise X3): what it is, what happened to it, and what it waits for. Reads only.
 
-Describes how a URL as sent differs from the URL as given. Pure; `app.policy.url` made the changes.
+It begins with how the URL as sent differs from the URL as given, which `app.policy.url` decided.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """Finds a Chromium that may render here, and says what is lacking otherwise: none, too old, no guard, no memory.
 
-Renders one small page, to show that a browser works here: sandbox, guard and pipe.
+A trial renders one small page, to show that it works here: sandbox, guard and pipe.
 """
 
 import os

@@ -9,7 +9,7 @@ same site for that long, and nowhere else. Settings choose the key and the
 agent. Sources: RFC 9421; draft-ietf-webbotauth-httpsig-protocol-00 (September 2026), which replaces
 draft-meunier-web-bot-auth-architecture and -http-message-signatures-directory; Cloudflare's "Web Bot Auth" (July 2026).
 
-The Ed25519 key that signs our requests: made, written, read, and named by its thumbprint.
+Its Ed25519 key is made, written, read, and named by its thumbprint:
 
     create       writes a new one into a file that only we can read
     load         reads a JSON Web Key (RFC 8037) or PEM (PKCS #8), as `tiptoe botauth keygen` and openssl write them
@@ -17,11 +17,10 @@ The Ed25519 key that signs our requests: made, written, read, and named by its t
 
 A file that others can read is refused: whoever has the key can sign as us. No error message quotes a key.
 
-Serves our key directory, signed anew for each reader (promise I3). Run it behind a web server that adds TLS.
-
-Any web server can serve the directory as a file. This one adds signatures that expire, which a file cannot have and
-which Cloudflare asks for when a crawler registers. It serves one path, keeps no log of its readers, and closes a
-connection after `Handler.timeout` s.
+A server of its own serves the key directory, signed anew for each reader; run it behind a web server that adds TLS. Any
+web server can serve the directory as a file. This one adds signatures that expire, which a file cannot have and which
+Cloudflare asks for when a crawler registers. It serves one path, keeps no log of its readers, and closes a connection
+after `Handler.timeout` s.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Reads a moment as a person writes it: a date, a time, or how long ago. All in UTC.
+"""Reads times as a person writes them: a moment (a date, a time, or how long ago), and hours of the day. All in UTC.
 
 Hours of the day are an operator's quiet hours and robots.txt's Visit-time (promises P11 and R7).
 

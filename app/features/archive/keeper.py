@@ -10,10 +10,9 @@ the archive is stopped (`check` raises), nothing may be fetched: what is fetched
               the bound
     trouble   the object store does not serve: segments wait on the disk, within the bound
 
-Closes what a dead process left open, at the next start on its node.
-
-A segment whose writer lives is locked. One that is not locked is cut after its last whole record, its index is made
-anew, and it becomes final. Rows point only to what was synced, and that is whole.
+What a dead process left open is closed at the next start on its node. A segment whose writer lives is locked. One that
+is not locked is cut after its last whole record, its index is made anew, and it becomes final. Rows point only to what
+was synced, and that is whole.
 """
 
 import fcntl

@@ -1,6 +1,6 @@
 """Subscribers of a crawl's changes as rows. One query of webhooks.sql each. Secrets leave them in `claim` alone.
 
-Signs what is sent to a subscriber, as Standard Webhooks has it (standardwebhooks.com, version 1). Pure.
+What is sent to a subscriber is signed as Standard Webhooks has it (standardwebhooks.com, version 1):
 
     webhook-id         the cursor of the message's last event
     webhook-timestamp  seconds since 1970, when it was sent

@@ -1,6 +1,6 @@
-"""Writes rows as JSON lines or CSV. `parquet` and `markdown` have files of their own.
+"""Writes rows as JSON lines, CSV or Parquet. Markdown has a file of its own.
 
-Writes rows as Parquet, typed, a row group at a time (extra `parquet`: arro3, a fifth of pyarrow's size).
+Parquet is typed, and written a row group at a time (extra `parquet`: arro3, a fifth of pyarrow's size).
 """
 
 import csv

@@ -1,9 +1,8 @@
 """Records what owners state about the uses of their pages, by the hooks: with each answer, as it stood then.
 
-Withdraws pages of crawls that honour opt-outs as soon as a file of their site opts out, before any look at them.
-
-A robots.txt or a licence that was read whole just now counts, and none that could not be had. What one settle has no
-time for is withdrawn by the next look at each page.
+As soon as a file of a site opts out, its pages are withdrawn from crawls that honour it, before any look at them. A
+robots.txt or a licence that was read whole just now counts, and none that could not be had. What one settle has no time
+for is withdrawn by the next look at each page.
 """
 
 from collections.abc import Mapping, Sequence

@@ -2,9 +2,8 @@
 
 `app.store.pages.keep` queues the pages of crawls that are searched; beat indexes them (`janitor`).
 
-Chooses the text search configuration of a page's language, from those that this Postgres has.
-
-The codes are ISO 639-1's, as the first subtag of a BCP 47 tag has them; the configurations are Postgres' own, all by
+Each page is split into words by the text search configuration of its language, of those that this Postgres has. The
+codes are ISO 639-1's, as the first subtag of a BCP 47 tag has them; the configurations are Postgres' own, all by
 Snowball (https://www.postgresql.org/docs/current/textsearch-psql.html). A language without one is split into words and
 not stemmed. Languages that are written without spaces (Chinese, Japanese, Thai) are split at punctuation alone.
 """
