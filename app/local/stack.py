@@ -31,7 +31,6 @@ from app.store import db, renders
 
 RESTART_AFTER_S = 1.0
 RAPID_ENDINGS_MOST = 5
-BEAT_STOPS_S = 10.0
 RENDERER = "render"  # the worker, and its queue
 # glibc gives every thread an arena of its own: parsing in 64 threads then holds 90 MiB for nothing. Little of what is
 # freed within them goes back to the system: so large blocks, such as the rows of a settle, are kept out of them. To set
@@ -92,7 +91,7 @@ class Stack:
         """Stop warmly: beat first, so that nothing more is offered; then visits settle their batches and leave."""
         self._rendering.stop()
         beat, *workers = self._children
-        stop(beat.process, signal=signal.SIGTERM, timeout_s=BEAT_STOPS_S)
+        stop(beat.process, signal=signal.SIGTERM, timeout_s=10.0)
         for child in workers:
             if child.process.poll() is None:
                 child.process.send_signal(signal.SIGTERM)

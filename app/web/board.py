@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 KEPT_TIMES = 200
 KEPT_MOST_S = 600.0
 CHECKED_EVERY_S = 3.0
-BROKER_S = 2.0
 POLITENESS = "politeness"
 _log = structlog.get_logger()
 EVERY_S = 1.0
@@ -136,7 +135,7 @@ class Checks:
     ) -> None:
         self._watch, self._settings = watch, settings
         url = settings.broker_url
-        self._broker = None if url is None else BrokerProbe(url, within_s=BROKER_S)
+        self._broker = None if url is None else BrokerProbe(url, within_s=2.0)
         self._once = Once(self._look, kept_s=lambda _: CHECKED_EVERY_S, monotonic=monotonic)
         self._found: Sequence[Check] = ()
 

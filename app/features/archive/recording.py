@@ -22,6 +22,7 @@ from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from struct import Struct
 from typing import NamedTuple
 from uuid import UUID
@@ -39,7 +40,6 @@ SAME_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest
 RENAMED = b"X-Archive-Orig-"
 _TRANSFER_CODING = b"transfer-encoding"
 _BLANK = re.compile(rb"\n[ \t\r\v\f]+\r\n")
-_BARE_304 = 304
 _HEAD = Struct("<q32sqqI")  # crawl, digest, capture, microseconds since 1970, bytes of the URL
 _SLOT = Struct("<I").unpack_from
 _TICK = timedelta(microseconds=1)
@@ -146,7 +146,7 @@ class Recording:
     @property
     def is_bare(self) -> bool:
         """The answer is a 304: it confirms a body, and brings none."""
-        return self.reply.status == _BARE_304
+        return self.reply.status == HTTPStatus.NOT_MODIFIED
 
     @property
     def truncated(self) -> str | None:

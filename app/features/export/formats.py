@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 CRLF: Final = "\r\n"
 Write = Callable[[Path, Sequence[ExportColumn], Iterator[list[Row]]], None]
 GROUP_BATCHES: Final = 4  # encoded, they wait in memory for the end of their group
-COMPRESSION: Final = "zstd(3)"
 MICROSECOND: Final = timedelta(microseconds=1)
 
 
@@ -160,7 +159,7 @@ def write_parquet(path: Path, columns: Sequence[ExportColumn], batches: Iterable
         write(
             RecordBatchReader.from_batches(schema, records()),
             _Sink(file, failed),  # type: ignore[arg-type]  # it has what arro3 calls of a file
-            compression=COMPRESSION,
+            compression="zstd(3)",
             max_row_group_size=GROUP_BATCHES * most_at_once(columns),
         )
     if failed:

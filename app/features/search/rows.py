@@ -28,7 +28,6 @@ SAMPLE = 300  # pages, the newest
 COMMON = 0.12  # share of these: one match in eight pages costs less to meet than to look up
 # MaxFragments: without it, a passage begins with the first word that was found.
 _PASSAGE = f'MaxFragments=1, MaxWords=35, MinWords=15, ShortWord=0, StartSel="{MARKS[0]}", StopSel="{MARKS[1]}"'
-SIMPLE: Final = "simple"
 _CONFIGS: Final[Mapping[str, str]] = {
     "ar": "arabic",
     "ca": "catalan",
@@ -231,4 +230,4 @@ def stemmers(available: Collection[str]) -> dict[str, str]:
 
 def stemming(available: Collection[str]) -> list[str]:
     """The configurations that pages may be indexed by."""
-    return sorted({SIMPLE, *stemmers(available).values()})
+    return sorted({"simple", *stemmers(available).values()})
