@@ -49,9 +49,7 @@ DIRECTORY_PATH: Final = "/.well-known/http-message-signatures-directory"  # the 
 DIRECTORY_TYPE: Final = "application/http-message-signatures-directory+json"
 
 LABEL: Final = "sig1"
-LIFETIME_S: Final = (
-    60  # from created to expires. Cloudflare: "a minute is often sufficient"; the draft: at most 24 hours
-)
+LIFETIME_S: Final = 60  # of a signature. Cloudflare: "a minute is often sufficient"; the draft: at most 24 hours
 NONCE_BYTES: Final = 64  # as in the draft's test vectors
 
 # Copies of the directory are valid for an hour, so that a removed key soon stops verifying. The signature over the

@@ -8,8 +8,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import inf
 from typing import Generic, TypeVar
 
 _T = TypeVar("_T")
@@ -23,6 +24,12 @@ class Made(Generic[_T]):
     at: datetime
     took_s: float
     until: float
+
+
+@dataclass(slots=True)
+class _Making(Generic[_T]):
+    ended: Future[Made[_T]] = field(default_factory=Future)
+    until: float = inf  # the monotonic second of its end; a failure has one, too
 
 
 class Once(Generic[_T]):
@@ -41,35 +48,43 @@ class Once(Generic[_T]):
     ) -> None:
         self._make, self._kept_s, self._monotonic = make, kept_s, monotonic
         self._lock = threading.Lock()
-        self._known: dict[str, Future[Made[_T]]] = {}
-        self._due: deque[tuple[str, Future[Made[_T]]]] = deque()
+        self._known: dict[str, _Making[_T]] = {}
+        self._due: deque[tuple[str, _Making[_T]]] = deque()
         self._is_making = False
 
     def of(self, name: str, *, wait_s: float | None) -> Made[_T] | None:
         """The latest of a name; None: it is still being made, and is there when it is asked for later.
 
-        wait_s: None: until it is made. Raises what `make` does; the next who asks has it tried again.
+        wait_s: None: until it is made. Raises what `make` did, also to who asks a moment later, and then tries again.
         """
         with self._lock:
             known = self._known.get(name)
             if known is None or not self._is_good(known):
-                if not self._is_making:
-                    threading.Thread(target=self._make_all, name="once", daemon=True).start()
-                    self._is_making = True
-                self._known = {each: of for each, of in self._known.items() if self._is_good(of)}
-                known = self._known[name] = Future()
-                self._due.append((name, known))
-        return known.result() if wait([known], wait_s).done else None
+                known = self._begin(name)
+        if not wait([known.ended], wait_s).done:
+            return None
+        if known.ended.exception() is not None:
+            known.until = -inf
+        return known.ended.result()
 
     def join(self) -> None:
         """Wait until what is being made is made, and what waits for it."""
         with self._lock:
-            known = list(self._known.values())
+            known = [each.ended for each in self._known.values()]
         wait(known)
 
-    def _is_good(self, made: Future[Made[_T]]) -> bool:
+    def _begin(self, name: str) -> _Making[_T]:
+        if not self._is_making:
+            threading.Thread(target=self._make_all, name="once", daemon=True).start()
+            self._is_making = True
+        self._known = {each: of for each, of in self._known.items() if self._is_good(of)}
+        begun = self._known[name] = _Making[_T]()
+        self._due.append((name, begun))
+        return begun
+
+    def _is_good(self, making: _Making[_T]) -> bool:
         """Whether it is being made, or waits for another to be made, or was made not long ago."""
-        return not made.done() or (made.exception() is None and self._monotonic() < made.result().until)
+        return not making.ended.done() or self._monotonic() < making.until
 
     def _make_all(self) -> None:
         while True:
@@ -77,14 +92,14 @@ class Once(Generic[_T]):
                 if not self._due:
                     self._is_making = False
                     return
-                name, future = self._due.popleft()
+                name, making = self._due.popleft()
+            at, began = datetime.now(UTC), self._monotonic()
             try:
-                future.set_result(self._made(name))
+                value = self._make(name)
             except Exception as error:  # noqa: BLE001  # it is raised to those who ask
-                future.set_exception(error)
-
-    def _made(self, name: str) -> Made[_T]:
-        at, began = datetime.now(UTC), self._monotonic()
-        value = self._make(name)
-        now = self._monotonic()
-        return Made(value=value, at=at, took_s=now - began, until=now + self._kept_s(now - began))
+                making.until = self._monotonic() + self._kept_s(self._monotonic() - began)
+                making.ended.set_exception(error)
+            else:
+                took_s = (now := self._monotonic()) - began
+                making.until = now + self._kept_s(took_s)
+                making.ended.set_result(Made(value=value, at=at, took_s=took_s, until=making.until))

@@ -68,3 +68,22 @@ def test_what_fails_is_raised_to_who_waits_and_tried_again_by_the_next() -> None
         with pytest.raises(TimeoutError, match="no answer"):
             once.of("bad", wait_s=30)
     assert maker.made == ["bad", "bad"]
+
+
+def test_a_failure_that_nobody_waited_for_is_raised_to_the_next_who_asks_and_not_for_ever() -> None:
+    """Who looks again and again for a moment would else never learn of it, and have it tried without end."""
+    maker, now = Maker(), [0.0]
+    once = Once(maker, kept_s=lambda _: 60.0, monotonic=lambda: now[0])
+    assert once.of("bad", wait_s=0) is None
+    maker.let.release()
+    once.join()
+    with pytest.raises(TimeoutError, match="no answer"):
+        once.of("bad", wait_s=0)
+    assert once.of("bad", wait_s=0) is None, "it was told, and is tried again"
+    maker.let.release()
+    once.join()
+    now[0] += 60.0
+    assert once.of("bad", wait_s=0) is None, "that is long ago"
+    maker.let.release()
+    once.join()
+    assert maker.made == ["bad"] * 3
