@@ -16,7 +16,6 @@ import ipaddress
 import os
 import socket
 import sys
-import threading
 import time
 from typing import Any
 
@@ -31,6 +30,7 @@ from app import celery_redis, plugins
 from app.config import Settings, current, unknown_variables, why_unknown
 from app.errors import TiptoeError
 from app.log import configure
+from app.runtime.once import Once
 
 MAINTENANCE = "maintenance"
 EXTRACT = "extract"
@@ -46,7 +46,7 @@ _log = structlog.get_logger()
 class InPlace(Scheduler):  # type: ignore[misc]  # celery is untyped
     """Beat's standard scheduler without a file.
 
-    Entries marked `in_place` run here instead of being sent, those marked `beside` in a thread, one run at a time.
+    Entries marked `in_place` run here instead of being sent, those marked `beside` in a thread, one at a time.
     A failure (Postgres away, say) is one log line; the next tick tries again. SIGTERM ends it at any point.
     """
 
@@ -55,7 +55,7 @@ class InPlace(Scheduler):  # type: ignore[misc]  # celery is untyped
         self.turned = time.monotonic()  # when the loop last turned
         self._ahead = time.time() - self.turned
         self._is_closed = False
-        self._beside: dict[str, threading.Thread] = {}
+        self._beside = Once(self._run_beside, kept_s=lambda _: 0.0)
         super().__init__(*args, **kwargs)
 
     def close(self) -> None:
@@ -87,18 +87,11 @@ class InPlace(Scheduler):  # type: ignore[misc]  # celery is untyped
         if advance:
             self.reserve(entry)
         if is_beside:
-            self._start(entry.task)
+            self._beside.of(entry.task, wait_s=0)
             return None
         if self._run(entry.task):
             self._beat()
         return None
-
-    def _start(self, task: str) -> None:
-        """Start a task in its thread, which ends with the process; nothing while it still runs."""
-        before = self._beside.get(task)
-        if before is None or not before.is_alive():
-            self._beside[task] = threading.Thread(target=self._run, args=(task,), name=task, daemon=True)
-            self._beside[task].start()
 
     def _run(self, task: str) -> bool:
         """Run a task here. Returns whether it succeeded."""
@@ -108,6 +101,12 @@ class InPlace(Scheduler):  # type: ignore[misc]  # celery is untyped
             _log.error("beat.failed", task=task, error=str(error))
             return False
         return True
+
+    def _run_beside(self, task: str) -> None:
+        try:
+            self._run(task)
+        except Exception as error:  # noqa: BLE001  # nobody waits for it
+            _log.exception("beat.failed", task=task, error=str(error))
 
     def _beat(self) -> None:
         """Touch the file in TIPTOE_HOME that shows a recent dispatch: docker-compose.yml's health check reads its

@@ -8,13 +8,15 @@ import os
 import time
 import uuid
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
 STEP_S = 5.0  # less is no step: a lease's margin is as long (app.crawl.state.lease)
 DRIFT = 0.001  # by which two clocks differ in speed at most: NTP corrects one by 500 parts in a million
 _ID: int | None = getattr(time, "CLOCK_BOOTTIME", None)
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
+BOOT = Path("/proc/sys/kernel/random/boot_id")
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAMESPACE = "/proc/self/ns/time"  # a container may have a clock of its own (time_namespaces(7))
 
 
@@ -27,7 +29,7 @@ def monotonic() -> float:
 def clock_name() -> str:
     """The name of this clock: one for all processes of a machine that read it, until it boots again."""
     with suppress(OSError):
-        return f"{_BOOT.read_text().strip()}:{os.readlink(_NAMESPACE)}"
+        return f"{BOOT.read_text().strip()}:{os.readlink(_NAMESPACE)}"
     return str(uuid.uuid4())
 
 

@@ -124,8 +124,16 @@ def is_ours(error: BaseException) -> bool:
     return isinstance(error, TiptoeError | OSError | MemoryError) and not isinstance(error, Unwritable)
 
 
+DETAIL_CHARS = 300  # of an error, in rows and in the log
+
+
 def one_line(text: str) -> str:
     """Remove characters that end a line or steer a terminal: a message may quote its input."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else " " if each.isspace() else repr(each)[1:-1] for each in text)
+
+
+def raised(act: str, error: Exception) -> str:
+    """One line that says what an act raised: `reading it raised ValueError: …`."""
+    return one_line(f"{act} raised {type(error).__name__}: {error}")[:DETAIL_CHARS]

@@ -219,11 +219,16 @@ def name_of(statement: str) -> str:
     return name if likeness > ALIKE else " ".join(statement.split()[:6])
 
 
+def query_files() -> list[Path]:
+    """All files of queries, of the features too."""
+    return sorted(path for path in Path(db.__file__).parents[1].rglob("*.sql") if path.stem != "views")
+
+
 @cache
 def _known() -> dict[str, Counter[str]]:
     return {
         f"{file.stem}.{name}": _words(str(query))
-        for file in db.query_files()
+        for file in query_files()
         for name, query in db.queries(file.stem, str(file)).items()
     }
 

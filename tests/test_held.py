@@ -24,29 +24,28 @@ WIDE = {
 HELD = {
     "locks": """
         app.beat.reread_pages app.celery_redis app.crawl.state.line:2
-        app.crawl.state.lots:3 app.crawl.state.setup app.crawl.state.worker app.features.archive.keeper:3
+        app.crawl.state.lots:2 app.crawl.state.setup app.features.archive.keeper:2
         app.features.archive.recording app.features.archive.segment:2 app.features.archive.writer
-        app.features.render.cache app.features.render.requests app.local.background app.local.stack
-        app.metrics.fleet app.net.adapter:2 app.net.dns:2 app.parse.language app.runtime.clock_tie
-        app.runtime.delay_queue:3 app.runtime.group_commit:2 app.runtime.intake:3 app.runtime.lru
-        app.runtime.memory_gate app.runtime.seats app.sandbox.child:2 app.web.board:4 app.web.pages.capture
-        app.web.pages.export_form app.web.users workers.extract:2 workers.process workers.visit:2
+        app.features.render.requests app.local.background
+        app.net.adapter:2 app.net.dns:2 app.runtime.clock_tie
+        app.runtime.delay_queue:3 app.runtime.group_commit app.runtime.intake:2 app.runtime.lru
+        app.runtime.memory_gate app.runtime.once app.runtime.seats app.sandbox.child:2 app.single
+        app.web.board app.web.pages.capture app.web.pages.export_form app.web.users workers.extract workers.visit:2
     """,
     "threads": """
         app.admin.extract app.admin.seeds app.beat.reread_pages app.browser.connection app.browser.requests
-        app.celery app.features.archive.keeper:2 app.features.render.serve app.local.background app.local.demo
-        app.local.stack app.metrics.fleet app.metrics.serve app.net.dns app.runtime.broker
-        app.runtime.delay_queue app.sandbox.child app.web.board:2 workers.visit workers.watchdog:3
+        app.features.archive.keeper app.features.render.serve app.local.background app.local.demo
+        app.metrics.serve app.net.dns app.runtime.delay_queue app.runtime.once app.sandbox.child
+        workers.visit workers.watchdog:3
     """,
     "caches": """
-        app.clock app.config app.crawl.state.slot app.crawl.visit.write app.features.archive.record:2
+        app.clock app.crawl.state.slot app.crawl.visit.write app.features.archive.record:2
         app.features.extract.child app.features.near.likeness app.features.tables.rows app.net.address
         app.net.head:2 app.net.http app.parse.charset app.parse.html.content:2 app.parse.html.survey
-        app.parse.language:2 app.plugins:2 app.policy.focus.novelty:2 app.policy.focus.profile
+        app.parse.language app.plugins:2 app.policy.focus.novelty:2 app.policy.focus.profile
         app.policy.focus.profile_text app.policy.focus.shape app.policy.host:2 app.policy.identity
         app.policy.media_type app.policy.recrawl app.policy.robots_match app.policy.scope app.policy.tdm
         app.policy.url:2 app.policy.words app.runtime.process_name app.store.db:2 app.store.suppressions
-        workers.extract:2 workers.maintenance workers.process:4 workers.render workers.visit
     """,
 }
 

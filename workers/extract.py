@@ -8,7 +8,6 @@ and rings for the next.
 import threading
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 
 import structlog
 from celery import signals
@@ -21,6 +20,7 @@ from app.errors import InputError, ServiceError
 from app.features.extract.process import handler_pool, processors
 from app.features.extract.run import AT_ONCE, Runner
 from app.features.extract.write import Extraction, Follower
+from app.single import Single
 from app.store import db, extractions
 from workers import process
 
@@ -28,7 +28,6 @@ TURN_S = 10.0
 BELLS_MOST = 16
 MESSAGE_S = 10.0
 _log = structlog.get_logger()
-_making = threading.Lock()
 
 
 @app.task(name="tiptoe.extract")
@@ -93,18 +92,13 @@ def share(queues: Collection[str], concurrency: int, processors: int) -> int:
     return min(most, processors)
 
 
-@lru_cache(maxsize=1)
+@Single
 def _threads() -> threading.BoundedSemaphore:
     return threading.BoundedSemaphore(share(app.amqp.queues.consume_from, current().concurrency, processors()))
 
 
+@Single
 def extraction() -> Extraction:
-    with _making:
-        return _extraction()
-
-
-@lru_cache(maxsize=1)
-def _extraction() -> Extraction:
     settings = current()
     return Extraction(
         engine=process.engine(),
@@ -119,12 +113,12 @@ def _extraction() -> Extraction:
 @signals.worker_shutting_down.connect
 def _stop(**_: object) -> None:
     """Give back what is not begun. It takes no lock: a signal's handler sends it."""
-    if _extraction.cache_info().currsize:
-        _extraction().stopping.set()
+    if extraction.is_made:
+        extraction().stopping.set()
 
 
 @signals.worker_shutdown.connect
 @signals.worker_process_shutdown.connect
 def _stopped(**_: object) -> None:
-    if _extraction.cache_info().currsize:
-        _extraction().pool.close()
+    if extraction.is_made:
+        extraction().pool.close()

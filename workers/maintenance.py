@@ -4,7 +4,6 @@ They send no task events: several a second would hide the visits in Flower.
 """
 
 from collections.abc import Callable
-from functools import lru_cache
 
 import structlog
 
@@ -24,12 +23,13 @@ from app.errors import ServiceError
 from app.features.near import find as near_duplicates
 from app.features.search import find as index
 from app.hooks import Janitor
+from app.single import Single
 from workers import process
 
 _log = structlog.get_logger()
 
 
-@lru_cache(maxsize=1)
+@Single
 def _janitor() -> stored_pages.RereadJanitor:
     return stored_pages.RereadJanitor(process.engine(), current())
 

@@ -1,13 +1,8 @@
-"""Per-process resources, made after the fork and on first use: engine, sender, caches.
-
-Made under a lock: a worker's threads request them all at once, and `lru_cache` alone would make one for each.
-"""
+"""Per-process resources, made after the fork and on first use: engine, sender, caches."""
 
 import sys
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -30,6 +25,7 @@ from app.runtime.group_commit import CommitGroup, GroupCommit
 from app.runtime.intake import Intake, Places
 from app.runtime.process_name import process_name
 from app.runtime.seats import SEATS
+from app.single import Single
 from app.store import db, migrate
 
 if TYPE_CHECKING:
@@ -42,7 +38,6 @@ RESUMERS_PER_THREAD = 2  # a page of a far host waits 0.25 s for its answer: 64 
 SEATS_A_PAGE = 4  # resumed, answered, its batch resumed and synced: a page is late by the waits for all of them
 _log = structlog.get_logger()
 Parked = Visit | CommitGroup[Visit]
-_making = threading.RLock()
 _act: Callable[[Parked], None] | None = None
 _served: "Served | None" = None
 _writing: list[Callable[[], None]] = []  # that wait for threads which may still write to the archive
@@ -53,22 +48,12 @@ def join_before_the_archive_closes(join: Callable[[], None]) -> None:
     _writing.append(join)
 
 
-def engine() -> Engine:
-    with _making:
-        return _engine()
-
-
-def worker() -> Worker:
-    with _making:
-        return _worker()
-
-
 def leases() -> Mapping[int, Lease]:
     """The leases of the visits in hand, by host; none before the first visit."""
-    return _worker().stays.leases if _worker.cache_info().currsize else {}
+    return worker().stays.leases if worker.is_made else {}
 
 
-@lru_cache(maxsize=1)
+@Single
 def counts() -> Counts:
     """The counts of this process."""
     return Counts()
@@ -92,22 +77,24 @@ def serve_metrics(role: str) -> None:
 
 def _check_features() -> None:
     """Raise ServiceError while a feature of this process cannot work. It is not made for the question."""
-    if _worker.cache_info().currsize:
-        _worker().hooks.check(worker=_worker())
+    if worker.is_made:
+        worker().hooks.check(worker=worker())
 
 
 def _in_hand() -> tuple[int, int]:
     """Visits in hand, and as many as there may be. It has no intake before its first visit: (0, 0)."""
-    return _intake().in_hand if _intake.cache_info().currsize else (0, 0)
+    return intake().in_hand if intake.is_made else (0, 0)
 
 
-@lru_cache(maxsize=1)
-def _engine() -> Engine:
+@Single
+def engine() -> Engine:
+    """The engine of this process."""
     return make_engine(current(), session_name=_served.session_name if _served else "tiptoe")
 
 
-@lru_cache(maxsize=1)
-def _worker() -> Worker:
+@Single
+def worker() -> Worker:
+    """Make what the visits of this process share."""
     settings = current()
     sender = make_sender(settings, counts())
     name = process_name()
@@ -128,15 +115,10 @@ def _worker() -> Worker:
     )
 
 
+@Single
 def intake() -> Intake:
     """The intake of this process: visits begin after its `wait`."""
-    with _making:
-        return _intake()
-
-
-@lru_cache(maxsize=1)
-def _intake() -> Intake:
-    settings, made = current(), _worker()
+    settings, made = current(), worker()
     assert made.stays.parking is not None
     threads, parking, seats = settings.concurrency, made.stays.parking, made.stays.seats
     return Intake(
@@ -231,7 +213,7 @@ signals.worker_shutting_down.connect(_stop)  # Celery refers to it weakly: it is
 @signals.worker_process_shutdown.connect
 def _stopped(**_: object) -> None:
     """Wait for the threads of parked visits, which are ours; Celery has waited for its own. Then close the archive."""
-    if not _worker.cache_info().currsize:  # nothing was visited, and so there is nothing to end
+    if not worker.is_made:  # nothing was visited, and so there is nothing to end
         return
     worker().stop()
     worker().join()

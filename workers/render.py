@@ -1,17 +1,16 @@
 """Workers of the queue `render`: `celery -A app worker -Q render`. A plain worker renders nothing."""
 
-from functools import lru_cache
-
 from celery import signals
 
 from app.browser.values import BrowserProblem, Chromium
 from app.celery import RENDER, app
 from app.config import current
 from app.features.render.serve import RenderService
+from app.single import Single
 from workers import process
 
 
-@lru_cache(maxsize=1)
+@Single
 def _service() -> RenderService:
     from app.browser.page import Browsers
 

@@ -1,9 +1,8 @@
 """`tiptoe.visit`: one visit to one host, under the lease that the token names.
 
-Runs the dispatcher when a visit ends, so that hosts do not wait for beat, and a fleet works without it.
-
-The hosts of the last visits are not due yet when they end. So an idle process rings again, ever less often, for half a
-minute; then it leaves the work to beat. It stops at a failure: a process that cannot send must claim nothing.
+When a visit ends, the dispatcher runs, so that hosts do not wait for beat, and a fleet works without it. The hosts of
+the last visits are not due yet when they end. So an idle process rings again, ever less often, for half a minute; then
+it leaves the work to beat. It stops at a failure: a process that cannot send must claim nothing.
 
 A thread of its own dispatches: a broker that does not answer holds it for a minute, and no visit, nor the process's
 end.
@@ -13,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from uuid import UUID
 
 import structlog
@@ -28,6 +27,7 @@ from app.crawl.visit.visit import visit as visit_host
 from app.errors import ServiceError
 from app.model import VisitEnding
 from app.runtime.group_commit import CommitGroup
+from app.single import Single
 from app.store import db
 from workers import process, watchdog
 from workers.dispatch import dispatch
@@ -217,7 +217,7 @@ class Bell:
         return True
 
 
-@lru_cache(maxsize=1)
+@Single
 def bell() -> Bell:
     """The process's bell, whose thread has begun."""
     return Bell(dispatch.run, _is_idle, tick_s=current().dispatch_tick_s).start()

@@ -1,6 +1,6 @@
-"""The archive as a person asks for it: what is there, whether it is sound and can be written, and pruning it.
+"""Serves what a person asks of the archive: what is there, whether it is sound, pruning it, reading its pages again.
 
-Reads the stored pages of a crawl again from the archive, as a person orders it. It sends no request.
+No site is asked for anything.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,13 +1,11 @@
-"""Lists what happened to a crawl's pages: new, changed, gone, withdrawn, returned; of changed ones the passages.
+"""Lists what happened to a crawl's pages, and writes it into files: new, changed, gone, withdrawn, returned.
 
 Events are handed out once, in the order of commits; a cursor says where a reader is. Passages are read from the
 archive, on demand; no request is sent.
 
-Writes the changes of a crawl into files: one file of all that is asked for, or a folder that gets increments.
-
-A row of a page that is gone or withdrawn is its tombstone: it has no text. A folder remembers its cursor; each run
-writes what came since the last one, into a part of its own. A run that was killed leaves no part without its cursor
-but one, which the next run writes anew.
+Files are one of all that is asked for, or a folder that gets increments. A row of a page that is gone or withdrawn is
+its tombstone: it has no text. A folder remembers its cursor; each run writes what came since the last one, into a part
+of its own. A run that was killed leaves no part without its cursor but one, which the next run writes anew.
 """
 
 import time

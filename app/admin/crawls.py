@@ -1,11 +1,8 @@
-"""Creates, finds, starts, pauses, resumes, finishes and repeats crawls, by name.
+"""Creates, finds, edits, starts, pauses, resumes, finishes and repeats crawls, by name.
 
-`edit` changes a crawl's specification.
-
-Begins rounds of crawls that have one every so often: `tiptoe crawl edit NAME --every 1d`.
-
-A round begins when it is due and the one before has ended, in a crawl that is not paused. Where one took longer than
-its interval, the next begins as it ends; the times stay whole intervals apart.
+Crawls may have a round every so often (`tiptoe crawl edit NAME --every 1d`). A round begins when it is due and the one
+before has ended, in a crawl that is not paused. Where one took longer than its interval, the next begins as it ends;
+the times stay whole intervals apart.
 """
 
 import re

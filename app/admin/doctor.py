@@ -1,10 +1,7 @@
 """Checks whether everything that a crawl needs is in order. Each check has a finding, and a remedy.
 
-The caller contacts the broker and the workers; this module judges what they answered. Nothing is changed.
-
-Checks the handlers for `tiptoe doctor`: whether each source loads, what it declares, and who asks for others.
-
-Handlers are loaded as workers load them: in a process of their own, which ends again.
+The caller contacts the broker and the workers; this module judges what they answered. Nothing is changed. Handlers are
+loaded as workers load them: in a process of their own, which ends again.
 """
 
 import os

@@ -1,6 +1,6 @@
 """Explains one URL on one page (promise X3): what it is, what happened to it, and what it waits for. Reads only.
 
-Describes how a URL as sent differs from the URL as given. Pure; `app.policy.url` made the changes.
+It begins with how the URL as sent differs from the URL as given, which `app.policy.url` decided.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,9 +48,6 @@ from app.store import (
     urls,
 )
 from app.store.crawls import Crawl
-
-LATEST = 10
-LATEST_OF_HOST = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +138,7 @@ def why(engine: Engine, settings: Settings, text: str) -> Explanation:
             host_waits_for=None if host is None else host_waits_for(host),
             host_unsent=None
             if host is None
-            else unsent_lately(fetches.unsent(tx, host_id=host["id"], n=LATEST_OF_HOST), host["now"]),
+            else unsent_lately(fetches.unsent(tx, host_id=host["id"], n=50), host["now"]),
             robots=judged,
             crawls=known,
             elsewhere=[
@@ -150,7 +147,7 @@ def why(engine: Engine, settings: Settings, text: str) -> Explanation:
                 if crawl.id not in met and (would_be := _would_be(tx, crawl, url, host, refused, judged)) is not None
             ],
             suppressions=refused,
-            fetches=[] if host is None else fetches.of_url(tx, host_id=host["id"], key=url.key, n=LATEST),
+            fetches=[] if host is None else fetches.of_url(tx, host_id=host["id"], key=url.key, n=10),
         )
 
 

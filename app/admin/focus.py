@@ -20,13 +20,13 @@ from app.policy.focus.profile import TrapTerms
 from app.policy.focus.profile_text import profile_of
 from app.policy.focus.score import SEED, unpacked
 from app.policy.lifecycle import UrlEvent
+from app.policy.moment import DAY_S
 from app.store import crawls, db, hosts, recrawls, suppressions, urls
 from app.store.url_rows import admission
 
 Row = Mapping[str, Any]
 MOST_PATTERNS = 1_000
 DAYS = 7
-DAY_S = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

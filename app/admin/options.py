@@ -1,6 +1,6 @@
 """Values of a crawl's options between a person and the catalogue, the same for commands, forms and `import tiptoe`.
 
-Profiles for a person: the wish behind `--profile`, and what URLs would get under it. Contacts nobody.
+A profile is one of them: the wish behind `--profile` is read here, and what URLs would get under it. Contacts nobody.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
-"""Rendering in words: of a page, what it waits for, what was refused and how long it took; of a crawl, its counts.
+"""Describes rendering: what a page waits for, a crawl's counts, and what can render here and in the fleet.
 
-Checks whether pages can be rendered, here and by the fleet, for `tiptoe doctor`, and announces it to crawls.
+Of a page it says also what was refused and how long it took; what can render is announced to crawls.
 """
 
 from collections.abc import Mapping, Sequence

@@ -46,7 +46,6 @@ MOST_SITEMAPS = 20
 MOST_SEEDS = 3
 MOST_LED = 1_000  # of the URLs that seeds redirect to
 LATEST_VISITS = 5
-MOST_COUNTED = 10_000
 DAYS = 7
 _OF_CRAWL = (  # of Totals
     *("id", "name", "state", "ended_because", "ended_detail", "round", "sitemaps", "honour_opt_outs", "archive"),
@@ -131,7 +130,7 @@ class Report:
     verdict: Sequence[str]
 
 
-def status(engine: Engine, *, most: int = MOST_COUNTED) -> Status:
+def status(engine: Engine, *, most: int = 10_000) -> Status:
     """The state of the fleet, at once: it counts neither every URL nor, beyond `most`, every host that waits."""
     with fleet.snapshot(engine) as tx:
         now = fleet.now(tx, (), fleet.sample(tx, hosts=most), fleet.RecentReads(), most=0)

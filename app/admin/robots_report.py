@@ -12,7 +12,7 @@ from app.admin.waiting import when
 from app.config import Settings
 from app.crawl.page.failures import most_in_a_row
 from app.crawl.state.canon import make_canon
-from app.errors import InputError, is_ours, one_line
+from app.errors import InputError, is_ours, raised
 from app.model import Refusal, Url
 from app.policy import robots, tdm
 from app.policy.robots import Availability, InForce, Robots
@@ -20,8 +20,6 @@ from app.policy.tdm import NO_SIGNALS, RobotsSignals
 from app.store import db, parameters
 from app.store.robots import Stored
 from app.words import counted
-
-_DETAIL_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +164,7 @@ def ruling(
             except Exception as error:
                 if is_ours(error):
                     raise
-                why = one_line(f"reading it raised {type(error).__name__}: {error}")[:_DETAIL_CHARS]
+                why = raised("reading it", error)
                 return Ruling(url=url.text, origin=str(url.origin), allowed=None, detail=why, now=row.now)
     return Ruling(url=url.text, origin=str(url.origin), allowed=None)
 

@@ -27,13 +27,13 @@ from app.crawl.state.setup import make_sender, make_worker
 from app.crawl.state.worker import Worker
 from app.errors import ArchiveMissing, InputError, SegmentElsewhere, ServiceError
 from app.features.archive.read import Archive
-from app.features.archive.recording import CONTENT_TYPE
 from app.features.render import at_host
 from app.features.render.cache import asking
 from app.features.render.requests import TOO_MANY, HostsAsked, as_asked, judged
 from app.features.render.serve import user_agent
 from app.features.render.take_in import KEPT_HEADERS
 from app.model import Capture, CaptureKind, Refusal, Url
+from app.model.page import RENDERED_TYPE
 from app.model.render import RenderEnding, RenderRefusal
 from app.policy import media_type
 from app.policy.scope import judge
@@ -43,7 +43,7 @@ from app.store import crawls, db, hosts, renders
 from app.store.crawls import Crawl
 
 OPTION: Final = "--screenshot"
-AS_IT_IS: Final = {"content-type": CONTENT_TYPE, "content-security-policy": "script-src 'none'"}
+AS_IT_IS: Final = {"content-type": RENDERED_TYPE, "content-security-policy": "script-src 'none'"}
 NOT_HEADERS: Final = frozenset({"content-encoding", "content-length", "set-cookie", "transfer-encoding"})
 
 

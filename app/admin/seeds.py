@@ -1,11 +1,10 @@
-"""Checks seeds, adds them to a crawl, and reports what happened to each line.
+"""Reads seeds from a file, checks them, adds them to a crawl, and reports what happened to each line.
 
-Reads seeds from a file: one URL per line, or a column of CSV or TSV, by a CSV reader (RFC 4180).
+A file has one URL per line, or is CSV or TSV with a column of them, read by a CSV reader (RFC 4180). It is CSV if its
+name or `column` says so, if its first line is a header that names a column of URLs, or if that line has tabs or begins
+with a quote. Any other file is a list: a comma is a part of its URL.
 
-A file is CSV if its name or `column` says so, if its first line is a header that names a column of URLs, or if that
-line has tabs or begins with a quote. Any other file is a list: a comma is a part of its URL.
-
-A host name without a scheme, as people type it: `example.org`, `example.org/docs`, `localhost:8000`.
+A host name may lack its scheme, as people type it: `example.org`, `example.org/docs`, `localhost:8000`.
 """
 
 import codecs

@@ -10,14 +10,13 @@ from typing import Any
 import structlog
 from sqlalchemy import Connection, Engine
 
+from app.policy.moment import DAY_S
 from app.store import caps, crawl_metrics, db, server
 from app.store.crawl_metrics import MeasuredSpan
 
 _log = structlog.get_logger()
 BLOCKS = 512  # of the frontier: some 10,000 URLs
 LONGEST_S = 86_400.0  # what a row is about at most: beat may have been away
-KEEP_DAYS = 90
-DAY_S = 86_400.0
 
 
 def measure(engine: Engine) -> int:
@@ -28,7 +27,7 @@ def measure(engine: Engine) -> int:
         spans = crawl_metrics.spans(tx, longest_s=LONGEST_S)
         if spans:
             crawl_metrics.put(tx, _rows(tx, spans))
-        crawl_metrics.prune(tx, days=KEEP_DAYS)
+        crawl_metrics.prune(tx, days=90)
     if spans:
         _log.info("crawls.measured", crawls=len(spans))
     return len(spans)

@@ -16,6 +16,7 @@ from app.errors import InputError
 from app.policy import recrawl
 from app.policy.focus.profile import Profile
 from app.policy.focus.profile_text import profile_of
+from app.policy.moment import DAY_S
 from app.policy.recrawl import ChangeRate, Terms
 from app.store import caps, db, recrawls
 from app.store.recrawls import Priced, Sampled
@@ -24,7 +25,6 @@ _log = structlog.get_logger()
 BLOCKS = 512  # of the frontier that a sample reads: some 10,000 URLs
 MOST = 20_000
 ENOUGH = 2_000  # pages that a price is reckoned from
-DAY_S = 86_400.0
 
 
 def reprice(engine: Engine, settings: Settings) -> int:

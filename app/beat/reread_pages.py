@@ -30,6 +30,7 @@ from app.errors import ArchiveMissing, SegmentElsewhere, ServiceError
 from app.features.archive.read import Archive
 from app.features.near import rows as near
 from app.model import Archived, Capture, CaptureKind, Page
+from app.model.page import RENDERED_TYPE
 from app.parse.html.html import MEDIA_TYPES, READER
 from app.policy import directives, media_type, tdm
 from app.sandbox.reader import PageOptions
@@ -46,7 +47,6 @@ LOT_S = 1.0  # a lot that has read for so long is written
 SHARE_S = 1.0  # of the five seconds between two runs of beat's janitor
 REST_S = 600.0  # after all that could be read here was: the others' documents are away, or on other machines
 KINDLY = ("nice", "-n", "10", *ARGV)
-RENDERED_TYPE = "text/html; charset=utf-8"
 _NO_TEXT = {"noindex", "noarchive", "none"}
 
 

@@ -1,9 +1,9 @@
-"""The Chrome DevTools Protocol over a pair of pipes: messages of JSON, each ended by a zero byte.
+"""Speaks the Chrome DevTools Protocol over a pair of pipes: messages of JSON, each ended by a zero byte.
 
 One thread reads, and puts what it reads into one queue; the thread that renders takes it from there, and alone writes.
 Source: content/browser/devtools/devtools_pipe_handler.cc; https://chromedevtools.github.io/devtools-protocol/.
 
-Commands to one browser while a page is open, and the turn of its events: all in the thread that renders.
+While a page is open, commands to its browser and the turns of its events are all in the thread that renders.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Finds a Chromium that may render here, and says what is lacking otherwise: none, too old, no guard, no memory.
 
-Renders one small page, to show that a browser works here: sandbox, guard and pipe.
+A trial renders one small page, to show that it works here: sandbox, guard and pipe.
 """
 
 import os
@@ -27,13 +27,11 @@ NAMES: Final = ("chromium", "chromium-browser", "google-chrome-stable", "google-
 DOWNLOADED: Final = ".cache/ms-playwright"  # `playwright install chromium`, in the home folder
 LEAST_VERSION: Final = 120
 LEAST_BYTES: Final = 700_000_000  # a browser holds 130 MB, with a common page 190 MB, with a heavy one 500 MB
-VERSION_S: Final = 20.0
 INSTALL: Final = (
     "apt-get install chromium, or `pip install playwright` and `playwright install chromium`; "
     "elsewhere set TIPTOE_CHROMIUM=/path/to/chromium"
 )
 _VERSION: Final = re.compile(r"\b(\d+)(?:\.\d+){1,3}\b")
-TRIAL_S = 20.0
 _WORD = "rendered"
 _PAGE = PlainResponse(
     url="http://trial.invalid/",
@@ -80,7 +78,7 @@ def _in_usual_places() -> str | None:
 def _version(executable: str) -> str | BrowserProblem:
     try:
         said = subprocess.run(
-            [executable, "--version"], capture_output=True, timeout=VERSION_S, check=False, text=True, errors="replace"
+            [executable, "--version"], capture_output=True, timeout=20.0, check=False, text=True, errors="replace"
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return BrowserProblem(f"{executable} --version: {error}", INSTALL)
@@ -95,7 +93,7 @@ def trial(chromium: Chromium) -> BrowserProblem | None:
     """Start the browser, and render. It takes 1.5 seconds. None: it works."""
     browsers = Browsers(chromium.path, most=1)
     try:
-        found = browsers.render(_PAGE, _refuse, Bounds(wall_s=TRIAL_S), user_agent="Tiptoe")
+        found = browsers.render(_PAGE, _refuse, Bounds(wall_s=20.0), user_agent="Tiptoe")
     finally:
         browsers.close()
     if isinstance(found, BrowserDeath):

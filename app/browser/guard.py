@@ -27,7 +27,6 @@ SHOWN: Final = (
     *("/etc/fonts", "/var/cache/fontconfig", "/dev/null", "/dev/zero", "/dev/urandom"),
     "/etc/chromium.d",  # which Debian's wrapper reads
 )
-FOLDER_BYTES: Final = 512 * 1024**2
 # Of each process. V8 and Skia take 1.1 GB of it for an empty page, most of which they never touch.
 DATA_BYTES: Final = 8 * 1024**3
 PROFILE: Final = f"{FOLDER}/profile"  # a folder of the launcher's: it is gone with the last process
@@ -75,7 +74,7 @@ def command(argv: Sequence[str], read_fd: int = -1, write_fd: int = -1) -> list[
         gid=UID,
         shown=[*SHOWN, *(os.path.dirname(path) for path in program)],
         folder=FOLDER,
-        folder_bytes=FOLDER_BYTES,
+        folder_bytes=512 * 1024**2,
         data_bytes=DATA_BYTES,
     )
     return [sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(launch)]

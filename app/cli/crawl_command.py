@@ -1,10 +1,8 @@
 """`tiptoe crawl URL…` and `tiptoe up`: everything on one machine, from nothing to a finished crawl.
 
-Pauses a `tiptoe crawl`'s own crawl when the command stops, and sets other active crawls aside while it runs.
-
-Those that killed commands left active are paused for good; those that were made or started by name resume at its end.
-
-Only where the database is ours. On a configured one other workers may serve the same crawls, which we cannot see.
+When `tiptoe crawl` stops, its own crawl is paused; while it runs, other active crawls are set aside. Those that killed
+commands left active are paused for good; those that were made or started by name resume at its end. All this only where
+the database is ours: on a configured one other workers may serve the same crawls, which we cannot see.
 """
 
 import shlex

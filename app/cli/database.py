@@ -3,7 +3,7 @@
 A command that may create a home or a crawl may also create a schema; only `crawl`, `up`, `demo` and `db upgrade`
 upgrade one. Every other command names the version that it found and the one that it wants.
 
-Checks that the broker answers; if not, one line names it and the remedy. Notes a command's order in `operator_log`, as
+A broker that does not answer is one line that names it and the remedy. A command's order is noted in `operator_log`, as
 the dashboard notes its own.
 """
 

@@ -24,7 +24,6 @@ import typer
 
 from app.words import escaped, harmless, rounded, told_if_it_can_be
 
-CELL_CHARACTERS = 80
 WIDTH = 80  # of passages
 UNBOUNDED = 10_000  # columns
 _is_hushed: ContextVar[bool] = ContextVar("--quiet", default=False)
@@ -116,7 +115,7 @@ def shown(value: object) -> str:
     return harmless(_BREAKS.sub(" ", text))
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, cut: int = CELL_CHARACTERS) -> None:
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, cut: int = 80) -> None:
     """Print a table. cut: characters of a cell; the rest becomes three dots."""
     cells = [[_cut(shown(value), cut) for value in row] for row in rows]
     if sys.stdout.isatty():

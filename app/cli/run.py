@@ -1,8 +1,7 @@
-"""Runs one crawl on this machine: beat and workers as children, and a live view of them.
+"""Runs one crawl on this machine, with beat and workers as children and a live view of them, and writes its last lines.
 
-Writes the last lines of `tiptoe crawl`: what it brought, what to type next and to resume; what a run lifts. Pure.
-
-Each fits 80 columns, but for a long name, path or URL.
+The lines say what it brought, what to type next and to resume, and what a run lifts. Each fits 80 columns, but for a
+long name, path or URL.
 """
 
 import math

@@ -4,7 +4,6 @@ An error names the setting, its value and the remedy (`app.errors.SettingError`)
 """
 
 import os
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from app import owned
 from app.config.constants import CONSTANT_PREFIX, variable
 from app.config.settings import DOTENV, Settings
 from app.errors import InputError, SettingError
+from app.single import Single
 
 __all__ = ["Settings", "current", "load", "unknown_variables", "why_unknown"]
 
@@ -67,7 +67,7 @@ def load(**overrides: Any) -> Settings:
         raise SettingError(what, first["msg"].removeprefix("Value error, ")) from error
 
 
-@lru_cache(maxsize=1)
+@Single
 def current() -> Settings:
     """The process's settings, read once."""
     return load()

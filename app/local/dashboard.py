@@ -23,7 +23,6 @@ from app.errors import InputError
 from app.local.children import spawn, stop
 from app.local.home import is_held, open_home, take
 
-STOPS_S = 10.0
 INVITED_S = 12 * 3600.0
 TOKEN = "token"  # the name of the field in the URL
 _INVITED = "web-invited-"
@@ -141,4 +140,4 @@ def run(settings: Settings, *, started: Callable[[], None]) -> int:
         started()
         return child.wait()
     finally:
-        stop(child, signal=signal.SIGTERM, timeout_s=STOPS_S)
+        stop(child, signal=signal.SIGTERM, timeout_s=10.0)

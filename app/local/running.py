@@ -1,13 +1,11 @@
-"""Joins or starts an embedded server, Postgres or Valkey, and leaves it.
+"""Finds, joins or starts an embedded server, Postgres or Valkey, and leaves it.
 
-A `Server` defines its data, its configuration and how to recognise it when it answers. This module decides how
-several commands share it, with the locks of `app.local.home` and a process from `app.local.supervisor`. The last user
-stops it, or leaves it running for the next one: its keeper ends it after `stay_s` without a user.
+A `Server` defines its data, its configuration and how to recognise it when it answers. This module decides how several
+commands share it, with the locks of `app.local.home` and a process from `app.local.supervisor`. The last user stops it,
+or leaves it running for the next one: its keeper ends it after `stay_s` without a user.
 
-Finds the servers' programs: in the wheels of `tiptoe[local]` first, then in the system.
-
-The wheels' files are used, but never imported: their own APIs add system users and open folders to the
-world.
+Programs are looked for in the wheels of `tiptoe[local]` first, then in the system. The wheels' files are used, but
+never imported: their own APIs add system users and open folders to the world.
 """
 
 import contextlib

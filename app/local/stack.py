@@ -3,24 +3,21 @@
 They are a fleet's processes (`celery -A app beat`, `celery -A app worker`); only their number and the front of the
 import path differ. Environment variables name the services. They end when we do, however we end.
 
-Decides whether the embedded stack needs a worker that renders: a browser is here, and a page waits for one.
-
-A browser is looked for beside the start of the stack. Where there is one, crawls are told at once, so that one whose
-last pages are shells does not end before the worker is up.
+A worker that renders joins them once a page waits for a browser, and one is here. It is looked for beside the start;
+where there is one, crawls are told at once, so that one whose last pages are shells does not end before the worker is
+up.
 """
 
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
 import structlog
-from sqlalchemy import Engine
 
 from app.admin.rendering import announce, here
 from app.browser.values import BrowserProblem, Chromium
@@ -29,11 +26,11 @@ from app.errors import ServiceError
 from app.local import dashboard
 from app.local.children import await_end, heed_interrupts, spawn, stop
 from app.local.services import Services
+from app.runtime.once import Once
 from app.store import db, renders
 
 RESTART_AFTER_S = 1.0
 RAPID_ENDINGS_MOST = 5
-BEAT_STOPS_S = 10.0
 RENDERER = "render"  # the worker, and its queue
 # glibc gives every thread an arena of its own: parsing in 64 threads then holds 90 MiB for nothing. Little of what is
 # freed within them goes back to the system: so large blocks, such as the rows of a settle, are kept out of them. To set
@@ -85,7 +82,7 @@ class Stack:
     def __enter__(self) -> "Stack":
         for name, argv in self._commands.items():
             self._add(name, argv)
-        self._rendering.start()
+        self._rendering.look()
         return self
 
     def __exit__(
@@ -94,7 +91,7 @@ class Stack:
         """Stop warmly: beat first, so that nothing more is offered; then visits settle their batches and leave."""
         self._rendering.stop()
         beat, *workers = self._children
-        stop(beat.process, signal=signal.SIGTERM, timeout_s=BEAT_STOPS_S)
+        stop(beat.process, signal=signal.SIGTERM, timeout_s=10.0)
         for child in workers:
             if child.process.poll() is None:
                 child.process.send_signal(signal.SIGTERM)
@@ -105,6 +102,7 @@ class Stack:
     def tend(self) -> None:
         """Replace each process that has ended. Raises ServiceError for one that cannot stay up, KeyboardInterrupt."""
         heed_interrupts()
+        self._rendering.look()
         if self._rendering.is_wanted and RENDERER not in self._commands:
             self._commands[RENDERER] = _celery("worker", "--hostname", "render@%h", "-Q", RENDERER, *_SOLITARY)
             self._add(RENDERER, self._commands[RENDERER])
@@ -149,49 +147,39 @@ def _celery(*arguments: str) -> list[str]:
 
 
 class RenderDemand:
-    """A thread that looks. `is_wanted`: start the worker.   problem: why there is no browser; None: there is one"""
+    """Whether the worker that renders is to be started.   is_wanted: as far as is known"""
 
     def __init__(self, settings: Settings, database_url: str) -> None:
-        self._settings, self._database_url = settings, database_url
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._look, name="render-demand", daemon=True)
+        self._settings = settings
+        self._engine = db.connect(database_url, pool_size=1)
+        self._looks = Once(self._look, kept_s=lambda _: LOOK_S)
+        self._browser: Chromium | BrowserProblem | None = None
+        self._told_at = -TELL_S
         self.is_wanted = False
-        self.problem: BrowserProblem | None = None
 
-    def start(self) -> None:
-        self._thread.start()
+    def look(self) -> None:
+        """Look again, beside, if the last look was long enough ago. Nothing once the worker is wanted."""
+        if not self.is_wanted:
+            self._looks.of("", wait_s=0)
 
     def stop(self) -> None:
-        self._stopping.set()
-        self._thread.join()
+        self._looks.join()
+        self._engine.dispose()
 
-    def _look(self) -> None:
-        found = here(self._settings)
-        if isinstance(found, BrowserProblem):
-            self.problem = found
-            _log.info("render.no_browser", problem=found.line)
-        engine = db.connect(self._database_url, pool_size=1)
-        try:
-            self._until_wanted(engine, found)
-        finally:
-            engine.dispose()
-
-    def _until_wanted(self, engine: Engine, found: Chromium | BrowserProblem) -> None:
+    def _look(self, _: str) -> None:
         """Announce the worker, until a page wants it: then it speaks for itself, or is gone after a minute.
 
         Without a browser there is none to come, and why is announced for those who ask what pages wait for.
         """
-        is_here = isinstance(found, Chromium)
-        told_s = TELL_S
-        while not self.is_wanted and not self._stopping.is_set():
-            try:
-                with db.transaction(engine) as tx:
-                    if told_s >= TELL_S:
-                        announce(tx, found)
-                        told_s = 0.0
-                    self.is_wanted = is_here and renders.waiting(tx)
-            except ServiceError as error:
-                _log.warning("render.not_asked", error=str(error))
-            told_s += LOOK_S
-            if not self.is_wanted:
-                self._stopping.wait(LOOK_S)
+        if self._browser is None:
+            self._browser = here(self._settings)
+            if isinstance(self._browser, BrowserProblem):
+                _log.info("render.no_browser", problem=self._browser.line)
+        try:
+            with db.transaction(self._engine) as tx:
+                if time.monotonic() - self._told_at >= TELL_S:
+                    announce(tx, self._browser)
+                    self._told_at = time.monotonic()
+                self.is_wanted = isinstance(self._browser, Chromium) and renders.waiting(tx)
+        except ServiceError as error:
+            _log.warning("render.not_asked", error=str(error))

@@ -11,7 +11,6 @@ that is gone leaves it with its connection, and nothing is to be registered, ren
 """
 
 import ipaddress
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +23,7 @@ from app.metrics import exposition
 from app.metrics.exposition import Value
 from app.metrics.machine import memory
 from app.model.reasons import HostWait
+from app.runtime.once import Once
 from app.store import db, fleet
 from app.store.fleet import FleetWatch, Serving
 
@@ -59,11 +59,8 @@ class FleetPage:
         monotonic: Callable[[], float] = time.monotonic,
         waits_s: float = 4.0,
     ) -> None:
-        self._watch, self._offer_s, self._monotonic, self._waits_s = watch, offer_s, monotonic, waits_s
-        self._lock = threading.Lock()
-        self._reader: threading.Thread | None = None
-        self._good_until = float("-inf")
-        self._values: Mapping[str, Value] = {}
+        self._watch, self._offer_s, self._waits_s = watch, offer_s, waits_s
+        self._once = Once(self._read, kept_s=lambda _: GOOD_S, monotonic=monotonic)
         self._registry = exposition.registry(self.values)
 
     def page(self) -> bytes:
@@ -72,26 +69,10 @@ class FleetPage:
 
     def values(self) -> Mapping[str, Value]:
         """The figures, at most GOOD_S old; without Postgres' where it takes longer than `waits_s`."""
-        with self._lock:
-            if self._reader is None and self._monotonic() >= self._good_until:
-                self._reader = threading.Thread(target=self._refresh, name="metrics.fleet", daemon=True)
-                self._reader.start()
-            reader = self._reader
-        if reader is not None:
-            reader.join(self._waits_s)
-        with self._lock:
-            is_late = reader is not None and self._reader is reader
-            return _without_postgres() if is_late else self._values
+        made = self._once.of("", wait_s=self._waits_s)
+        return _without_postgres() if made is None else made.value
 
-    def _refresh(self) -> None:
-        found: Mapping[str, Value] = _without_postgres()
-        try:
-            found = self._read()
-        finally:
-            with self._lock:
-                self._values, self._good_until, self._reader = found, self._monotonic() + GOOD_S, None
-
-    def _read(self) -> Mapping[str, Value]:
+    def _read(self, _: str) -> Mapping[str, Value]:
         began = time.monotonic()
         try:
             found = self._ask()

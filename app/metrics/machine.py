@@ -4,9 +4,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-CGROUP = Path("/sys/fs/cgroup")
-PROC = Path("/proc")
-
 
 class _Files(NamedTuple):
     """Where a version of cgroups has the figures of a container. idle: the name of a line in memory.stat."""
@@ -31,7 +28,7 @@ class Memory(NamedTuple):
     available: int
 
 
-def memory(cgroup: Path = CGROUP, proc: Path = PROC) -> Memory | None:
+def memory(cgroup: Path = Path("/sys/fs/cgroup"), proc: Path = Path("/proc")) -> Memory | None:
     """The memory of the container where it is less than the machine's, else of the machine. None: neither tells."""
     machine = _machine(proc)
     container = _container(cgroup)

@@ -3,9 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 from app.model.render import Evidence
+
+RENDERED_TYPE = "text/html; charset=utf-8"  # of a document that a browser made
+NO_BYTES = sha256(b"").digest()  # the digest of an empty body, or text
 
 
 class Link(NamedTuple):

@@ -108,6 +108,9 @@ class Cause(StrEnum):
     OTHER = "other"  # in the words of an earlier version
 
 
+KEPT_OUT = frozenset({Cause.NOINDEX, Cause.OPTED_OUT, Cause.SITE_OPTED_OUT})  # its owner wants no copy kept
+
+
 class CrawlEnding(StrEnum):
     """`crawls.ended_because`: why a crawl is finished; `crawls.ended_detail` says more."""
 

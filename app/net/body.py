@@ -1,8 +1,8 @@
 """Reads the body of a response, decoded and up to a limit, and reports whether it was complete.
 
-Decides how much is read, which failure an incomplete body is, and whether its connection may serve another request.
-The framing is undone here, the codings in `app.net.decode`. http.client's reader of chunks takes `0x5` and `1_0` for a
-size, and does not look at what follows a chunk.
+So it decides how much is read, which failure an incomplete body is, and whether its connection may serve another
+request. The framing is undone here, the codings in `app.net.decode`. http.client's reader of chunks takes `0x5` and
+`1_0` for a size, and does not look at what follows a chunk.
 """
 
 import http.client

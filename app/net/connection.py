@@ -7,11 +7,9 @@ It speaks HTTP in two ways, over the same guarded socket:
 - `request` and `getresponse` are urllib3's, for a Session that `app.net.adapter` is mounted on. A timeout bounds a
   whole phase: connecting and sending, then the response to its last byte.
 
-Connects to addresses that the guard allows, and to no others.
-
-Resolves once, has the guard check every address, and connects to one that it allows: no name can point elsewhere in
-between. The others are dropped before: no failed connection leads to them. It does not speak HTTP: that is
-`app.net.head` and `app.net.connection`. Errors are those of `app.net.exchange`.
+`Dialler` connects to addresses that the guard allows, and to no others: it resolves once, has the guard check every
+address, and connects to one that it allows, so that no name can point elsewhere in between. The others are dropped
+before: no failed connection leads to them. Errors are those of `app.net.exchange`.
 """
 
 import http.client

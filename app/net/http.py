@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from app.clock import monotonic
-from app.errors import NotSent, is_ours
+from app.errors import DETAIL_CHARS, NotSent, is_ours
 from app.model.fetch import Failure, Reply, Request, RequestKind, Unsent, Whereabouts
 from app.net import decode
 from app.net.adapter import PORTS, GuardedAdapter
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 # For the head, chunk sizes, and compressed bytes that are read but no longer inflated.
 OVERHEAD_BYTES = 1024 * 1024
-DETAIL_MAX = 300
 _log = structlog.get_logger()
 
 # For requests that read any type (`Request.wanted_types` is None): the expected types first.
@@ -255,4 +254,4 @@ def _replied(raw: Response, body: Body, exchange: Exchange) -> Reply:
 
 def _one_line(detail: str) -> str:
     """Make a detail safe to show and to store: a site may have written half of it."""
-    return detail and "".join(each if each.isprintable() else " " for each in detail[:DETAIL_MAX])
+    return detail and "".join(each if each.isprintable() else " " for each in detail[:DETAIL_CHARS])

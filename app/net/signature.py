@@ -21,7 +21,6 @@ import stat
 import time
 from base64 import b64encode, urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
@@ -37,7 +36,7 @@ DIRECTORY_PATH: Final = "/.well-known/http-message-signatures-directory"  # the 
 DIRECTORY_TYPE: Final = "application/http-message-signatures-directory+json"
 
 LABEL: Final = "sig1"
-LIFETIME_S: Final = 60  # Cloudflare: "a minute is often sufficient"; the draft: at most 24 hours
+LIFETIME_S: Final = 60  # of a signature. Cloudflare: "a minute is often sufficient"; the draft: at most 24 hours
 NONCE_BYTES: Final = 64  # as in the draft's test vectors
 
 # Copies of the directory are valid for an hour, so that a removed key soon stops verifying. The signature over the
@@ -83,11 +82,10 @@ class Signer:
 
     key          never shown, logged or passed on
     agent        origin that holds the key directory, like https://bot.example.org
-    lifetime_s   seconds from created to expires
     clock        wall clock, in seconds since 1970: verifiers compare it with theirs
     """
 
-    __slots__ = ("_agent", "_agent_id", "_clock", "_field", "_key", "_lifetime_s", "_nonce", "keyid")
+    __slots__ = ("_agent", "_agent_id", "_clock", "_field", "_key", "_nonce", "keyid")
 
     def __init__(
         self,
@@ -95,7 +93,6 @@ class Signer:
         agent: str,
         form: AgentForm = AgentForm.ITEM,
         *,
-        lifetime_s: int = LIFETIME_S,
         clock: Callable[[], float] = time.time,
         nonce: Callable[[], str] = fresh_nonce,
     ) -> None:
@@ -105,7 +102,6 @@ class Signer:
         self._agent = f'"{agent}"'
         self._agent_id = f'"signature-agent";key="{LABEL}"' if in_dictionary else '"signature-agent"'
         self._field = f"{LABEL}={self._agent}" if in_dictionary else self._agent
-        self._lifetime_s = lifetime_s
         self._clock = clock
         self._nonce = nonce
 
@@ -120,7 +116,7 @@ class Signer:
             {'"@authority"': authority, self._agent_id: self._agent},
             {
                 "created": created,
-                "expires": created + self._lifetime_s,
+                "expires": created + LIFETIME_S,
                 "keyid": self.keyid,
                 "alg": "ed25519",
                 "nonce": self._nonce(),
@@ -134,16 +130,9 @@ class Signer:
         }
 
 
-def directory(
-    keys: Iterable[Ed25519PublicKey], *, not_before: datetime | None = None, expires: datetime | None = None
-) -> dict[str, list[dict[str, object]]]:
-    """The JSON Web Key Set of these keys, each with its thumbprint as `kid`.
-
-    not_before, expires: the validity of all of them (`nbf`, `exp`); None: not stated.
-    """
-    times = {"nbf": not_before, "exp": expires}
-    told = {name: int(at.timestamp()) for name, at in times.items() if at is not None}
-    return {"keys": [{**jwk(key), "kid": thumbprint(key), "use": "sig", **told} for key in keys]}
+def directory(keys: Iterable[Ed25519PublicKey]) -> dict[str, list[dict[str, object]]]:
+    """The JSON Web Key Set of these keys, each with its thumbprint as `kid`."""
+    return {"keys": [{**jwk(key), "kid": thumbprint(key), "use": "sig"} for key in keys]}
 
 
 def directory_fields(

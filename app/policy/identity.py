@@ -1,15 +1,15 @@
-"""Makes the headers that identify us in every request (promises I1 and I2): honest, reachable, nobody else's name.
+"""Identifies us: the headers of every request (promises I1, I2), and the page for site owners at our info URL (I4).
+
+The headers are honest, reachable, and nobody else's name.
 
 It does not decide which media types we read (the caller names them), nor when a contact is needed (the sender refuses
-public hosts without one).
-Sources: RFC 9110 sections 10.1.5 (User-Agent), 10.1.2 (From), 12.5 (Accept…); RFC 9309 section 2.2.1 (token).
+public hosts without one). Sources: RFC 9110 sections 10.1.5 (User-Agent), 10.1.2 (From), 12.5 (Accept…); RFC 9309
+section 2.2.1 (token).
 
-Writes the page for site owners at our info URL (promise I4): who we are, how to slow, stop or verify us.
-
-Text only: the caller fills in `Crawler` from the settings and writes the files. The page promises only what we do; a
-new signal that we honour needs a row here. addresses.json has the form of draft-illyes-webbotauth-jafar, which Google's
-and Bing's lists have, too, and firewalls read; the page names it as draft-illyes-webbotauth-cbcp asks
-(`rel=client-ranges`).
+The page says who we are, and how to slow, stop or verify us. It is text only: the caller fills in `Crawler` from the
+settings and writes the files. The page promises only what we do; a new signal that we honour needs a row here.
+addresses.json has the form of draft-illyes-webbotauth-jafar, which Google's and Bing's lists have, too, and firewalls
+read; the page names it as draft-illyes-webbotauth-cbcp asks (`rel=client-ranges`).
 """
 
 import json

@@ -64,7 +64,7 @@ _MAGIC: Final = (
 _BINARY: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")  # "a binary data byte"
 _MARKS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16-be"), (b"\xff\xfe", "utf-16-le"))
 
-_GZIP: Final = b"\x1f\x8b"
+GZIP: Final = b"\x1f\x8b"  # RFC 1952 section 2.3.1
 _BLANK_RUN: Final = re.compile(rb"\s*+")
 _ASIDE: Final = ((b"<?", b"?>"), (b"<!--", b"-->"))
 _DOCTYPE_END: Final = re.compile(rb"\]\s*>|>")
@@ -164,7 +164,7 @@ def is_listing(body: bytes) -> bool:
     XML is one by its root element, a text by its lines, if all are URLs. It may be in gzip.
     """
     head = body[:SEEN_BYTES]
-    if head.startswith(_GZIP):
+    if head.startswith(GZIP):
         try:
             head = zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(head, SEEN_BYTES)
         except zlib.error:

@@ -1,4 +1,4 @@
-"""Reads a moment as a person writes it: a date, a time, or how long ago. All in UTC.
+"""Reads times as a person writes them: a moment (a date, a time, or how long ago), and hours of the day. All in UTC.
 
 Hours of the day are an operator's quiet hours and robots.txt's Visit-time (promises P11 and R7).
 
@@ -16,7 +16,7 @@ _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _SECONDS: Final = {"m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 7 * 86_400.0}
 NO_INTERVAL: Final = "none"
 _AGO: Final = re.compile(r"([0-9]{1,6})([mhdw])")
-_DAY_S = 86_400.0
+DAY_S = 86_400.0
 _WINDOW = re.compile(r"([01]?\d|2[0-3]):?([0-5]\d)\s*-\s*([01]?\d|2[0-3]):?([0-5]\d)")
 
 
@@ -83,29 +83,29 @@ class Hours:
         return f"{self.start:%H:%M}-{self.end:%H:%M}"
 
     def contains(self, now: datetime) -> bool:
-        return _since_s(self.start, now) < (_between_s(self.start, self.end) or _DAY_S)
+        return _since_s(self.start, now) < (_between_s(self.start, self.end) or DAY_S)
 
     def until_start_s(self, now: datetime) -> float:
         """Seconds until the window opens; 0 within it."""
-        return 0.0 if self.contains(now) else _DAY_S - _since_s(self.start, now)
+        return 0.0 if self.contains(now) else DAY_S - _since_s(self.start, now)
 
     def until_end_s(self, now: datetime) -> float:
         """Seconds until the window closes; 0 outside of it.
 
         A whole day never closes: the seconds until it begins again.
         """
-        return _DAY_S - _since_s(self.end, now) if self.contains(now) else 0.0
+        return DAY_S - _since_s(self.end, now) if self.contains(now) else 0.0
 
 
 def _since_s(moment: time, now: datetime) -> float:
     """Seconds since the day last showed `moment`."""
     utc = now.astimezone(UTC)
     seconds = utc.hour * 3600 + utc.minute * 60 + utc.second + utc.microsecond / 1e6
-    return (seconds - _seconds(moment)) % _DAY_S
+    return (seconds - _seconds(moment)) % DAY_S
 
 
 def _between_s(start: time, end: time) -> float:
-    return (_seconds(end) - _seconds(start)) % _DAY_S
+    return (_seconds(end) - _seconds(start)) % DAY_S
 
 
 def _seconds(moment: time) -> float:

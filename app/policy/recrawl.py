@@ -182,11 +182,6 @@ def spread_s(seconds: float, rng: Random) -> float:
     return seconds * rng.uniform(1 - SPREAD, 1 + SPREAD)
 
 
-def gain_s(rate: ChangeRate, seconds: float) -> float:
-    """Page-seconds of freshness that the last of the requests buys when the page is visited at this interval."""
-    return rate.seconds * _gain(rate.shape, seconds / rate.seconds)
-
-
 def price_s(rates: Sequence[tuple[ChangeRate, Terms]], requests_per_s: float) -> float:
     """The price at which these pages together ask for so many requests a second; 0 where the budget is more than they
     need.

@@ -17,24 +17,23 @@ SETTLE_LINKS = 10_000  # 1 KiB each, and one statement
 
 
 class CommitGroup(Generic[T]):
-    """Visits with batches to settle together."""
+    """Visits with batches to settle together.   lock: that of all gatherings of a process"""
 
-    def __init__(self, parking: DelayQueue["T | CommitGroup[T]"], first: T, links: int) -> None:
+    def __init__(self, parking: DelayQueue["T | CommitGroup[T]"], first: T, links: int, lock: threading.Lock) -> None:
         self._parking = parking
         self._visits = [first]
         self._links = links
         self._is_open = True
-        self._lock = threading.Lock()
+        self._lock = lock
 
     def add(self, visit: T, links: int) -> bool:
-        """Add a visit. False: the gathering is full, or being settled."""
-        with self._lock:
-            is_full = len(self._visits) >= MOST or self._links + links > SETTLE_LINKS
-            if not self._is_open or is_full or not self._parking.join_in(1):
-                return False
-            self._visits.append(visit)
-            self._links += links
-            return True
+        """Add a visit, with the lock. False: the gathering is full, or being settled."""
+        is_full = len(self._visits) >= MOST or self._links + links > SETTLE_LINKS
+        if not self._is_open or is_full or not self._parking.join_in(1):
+            return False
+        self._visits.append(visit)
+        self._links += links
+        return True
 
     def close(self) -> list[T]:
         """Close the gathering: its visits are settled now, and none can be added."""
@@ -64,7 +63,7 @@ class GroupCommit(Generic[T]):
         with self._lock:
             if self._last is not None and self._last.add(visit, links):
                 return True
-            gathering = CommitGroup(self._parking, visit, links)
+            gathering = CommitGroup(self._parking, visit, links, self._lock)
             if not self._parking.park(gathering, self._parking.clock.now() + GATHER_S):
                 return False
             self._last = gathering

@@ -66,19 +66,21 @@ class Intake:
         self._adjusted_s = clock()
         self._idle_from_s = self._adjusted_s
         self._lock = threading.Lock()
-        self._waiting = threading.BoundedSemaphore(threads - min(FREE_THREADS, (threads + 1) // 2))
+        self._patient, self._patient_most = 0, threads - min(FREE_THREADS, (threads + 1) // 2)
         self._turn = threading.Lock()  # one offer looks, the others wait for it
 
     def wait(self) -> bool:
         """Wait for a place. False: there was none in time, or the worker stops."""
         if self._begin():
             return True
-        if not self._waiting.acquire(blocking=False):
-            return self._wait(min(MOMENT_S, self._patience_s))
+        with self._lock:
+            is_patient = self._patient < self._patient_most
+            self._patient += is_patient
         try:
-            return self._wait(self._patience_s)
+            return self._wait(self._patience_s if is_patient else min(MOMENT_S, self._patience_s))
         finally:
-            self._waiting.release()
+            with self._lock:
+                self._patient -= is_patient
 
     @property
     def in_hand(self) -> tuple[int, int]:

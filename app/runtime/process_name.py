@@ -5,10 +5,10 @@ import socket
 import uuid
 from functools import lru_cache
 from hashlib import sha256
-from pathlib import Path
+
+from app.clock import BOOT
 
 _MARK_CHARS = 8
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 @lru_cache(maxsize=1)
@@ -39,7 +39,7 @@ def is_alive(name: str) -> bool:
 def _mark() -> str:
     """Eight letters for what a process id depends on: the kernel's boot and the process table, or the network card."""
     try:
-        known = _BOOT.read_text() + os.readlink("/proc/self/ns/pid")
+        known = BOOT.read_text() + os.readlink("/proc/self/ns/pid")
     except OSError:  # not Linux: there all processes of a machine are in one table
         known = f"{uuid.getnode():x}"
     return sha256(known.encode()).hexdigest()[:_MARK_CHARS]

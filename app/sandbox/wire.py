@@ -1,9 +1,9 @@
-"""Frames between a worker and a process of the sandbox: a text and the octets after it, over one socket.
+"""Holds what a worker and a process of the sandbox agree on: frames over one socket, and that process's bounds.
 
-Bounds that a process of the sandbox sets for itself. They are the kernel's, so that they hold within C too.
-
-An address space; for each document some seconds by the clock, after which SIGALRM ends the process, in case its
-parent is gone, and some of processor time, after which SIGPROF does. Both print where it was before they end it.
+A frame is a text and the octets after it. The process sets its bounds for itself; they are the kernel's, so that they
+hold within C too: an address space; for each document some seconds by the clock, after which SIGALRM ends the process,
+in case its parent is gone, and some of processor time, after which SIGPROF does. Both print where it was before they
+end it.
 """
 
 import faulthandler

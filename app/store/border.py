@@ -6,10 +6,8 @@ go as one JSON parameter (`rows_param`), and text by itself or in a list (`Dumpe
 `db.connect` uses). Else a header, a title or a line of robots.txt that holds one would fail its settle again at every
 visit.
 
-JSON is read by what wrote it: Postgres gives the 1e30 of a site as an integer of 31 digits, which orjson reads as the
-number that it was, and could not write.
-
-The rows of a query. The driver makes a named tuple of each row (psycopg's `namedtuple_row`); this hands them out.
+On the way back JSON is read by what wrote it: Postgres gives the 1e30 of a site as an integer of 31 digits, which
+orjson reads as the number that it was, and could not write. Rows come as the driver's named tuples (`Rows`).
 """
 
 import json
@@ -26,16 +24,8 @@ import psycopg.adapt
 from psycopg.types.json import set_json_loads
 from psycopg.types.string import StrDumperUnknown
 
-_NUL = "\x00"
 _ESCAPED_NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 _Kind = TypeVar("_Kind", bound=NamedTuple)
-
-
-def clean(text: str) -> str:
-    """The text without NUL and lone surrogates."""
-    if _NUL in text:
-        text = text.replace(_NUL, "")
-    return text if text.isascii() else text.encode("utf-8", "ignore").decode()
 
 
 class RowsParam(bytes):
@@ -64,7 +54,7 @@ class Dumper(StrDumperUnknown):
     """psycopg's dumper for text, which by itself would raise; lists of text use it too."""
 
     def dump(self, obj: str) -> bytes:
-        return obj.replace(_NUL, "").encode("utf-8", "ignore")
+        return obj.replace("\0", "").encode("utf-8", "ignore")
 
 
 def guard(connection: psycopg.Connection[Any]) -> None:

@@ -137,12 +137,6 @@ def queries(room: str, beside: str = __file__) -> Mapping[str, TextClause]:
     return {mark[1]: text(source[mark.end() : end].strip().rstrip(";")) for mark, end in zip(marks, ends, strict=True)}
 
 
-def query_files() -> list[Path]:
-    """All query files, of the features too, for the test that PREPAREs every query."""
-    folders = Path(__file__).parents[1]
-    return sorted(path for path in folders.rglob("*.sql") if path.stem != "views")
-
-
 def array_param(values: Sequence[int | UUID | None]) -> str:
     """Numbers or ids in Postgres' notation of an array, to be CAST: the driver takes ten times as long for a list."""
     return "{" + ",".join("NULL" if value is None else str(value) for value in values) + "}"

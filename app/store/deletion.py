@@ -8,7 +8,6 @@ from sqlalchemy import Connection
 from app.store import db
 
 _sql = db.queries("deletion")
-SUPPRESSIONS_AT_ONCE = 10_000
 
 
 def visits(tx: Connection, crawl_id: int) -> int:
@@ -27,7 +26,7 @@ def of_hosts(tx: Connection, *, crawl_id: int, after: int, until: int) -> None:
 
 def suppressions(tx: Connection, crawl_id: int) -> int:
     """Delete refused links. Returns how many; 0: there are none left."""
-    return tx.execute(_sql["suppressions"], {"crawl_id": crawl_id, "n": SUPPRESSIONS_AT_ONCE}).rowcount
+    return tx.execute(_sql["suppressions"], {"crawl_id": crawl_id, "n": 10_000}).rowcount
 
 
 def crawl(tx: Connection, crawl_id: int) -> bool:

@@ -35,7 +35,6 @@ QUEUED_MOST: Final = 10_000  # URLs of a crawl that are counted
 URL_BLOCKS: Final = 32  # some 1,000 URLs: their figures are within a fifth, two times of three
 HOSTS: Final = 2_000  # that are asked what they wait for
 NEWEST_REQUESTS: Final = 200  # that are judged
-RENDERS_MOST: Final = 10_000
 MISSES: Final = 3  # offers in a row that no worker took up
 LATE_S, WINDOW_S, MINUTE_S = 4.0, 10.0, 60.0  # visits write their requests when they settle
 TAKES_S: Final = 20.0
@@ -324,7 +323,7 @@ def sample(tx: Connection, *, hosts: int = HOSTS) -> FleetSample:
         judged=_judged(tx),
         failing=board.failing(tx, crawl_id=None, rows=board.FAILED_ROWS),
         backlog=plugins.backlog(tx),
-        renders=renders.depth(tx, RENDERS_MOST),
+        renders=renders.depth(tx, 10_000),
     )
 
 

@@ -9,7 +9,6 @@ from app.store import db
 from app.store.extractions import Place
 
 _sql = db.queries("items")
-SUPERSEDE_AT_ONCE = 10_000
 
 
 class ItemRow(TypedDict):
@@ -53,7 +52,7 @@ def outdate(tx: Connection, places: Iterable[Place]) -> None:
 
 def supersede(tx: Connection, *, handler: str, version: int) -> int:
     """Mark items of the handler's earlier versions stale, some at a time. Returns how many; 0: there are none left."""
-    return db.run(tx, _sql["supersede"], {"handler": handler, "version": version, "n": SUPERSEDE_AT_ONCE}).rowcount
+    return db.run(tx, _sql["supersede"], {"handler": handler, "version": version, "n": 10_000}).rowcount
 
 
 def status(tx: Connection, *, crawl_id: int | None = None) -> list[ItemCounts]:

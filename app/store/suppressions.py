@@ -13,7 +13,6 @@ from app.store import db
 
 _sql = db.queries("suppressions")
 HALF_BYTES = 16  # of a key
-PAIRS_SHOWN = 20
 
 
 class Suppression(TypedDict):
@@ -63,7 +62,7 @@ def note(tx: Connection, rows: Sequence[Suppression]) -> None:
 def of_url(tx: Connection, key: bytes, *, host: str | None = None) -> list[Mapping[str, Any]]:
     """Refusals of a URL; host: its own, for the rows of links out of scope to it, too."""
     least = b"" if host is None else _of_host(host)
-    values = {"key": key, "least": least, "most": least and least + b"\xff" * HALF_BYTES, "n": PAIRS_SHOWN}
+    values = {"key": key, "least": least, "most": least and least + b"\xff" * HALF_BYTES, "n": 20}
     return [dict(row) for row in tx.execute(_sql["of_url"], values).mappings()]
 
 

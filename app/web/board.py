@@ -1,28 +1,17 @@
-"""The parts that every page needs: settings, engine, templates and the live pulse; and who is asking.
+"""The parts that every page of a process shares, so that a hundred viewers cost Postgres about as much as one.
 
-Makes what takes long once for all who ask: a count of a crawl's rows, the proof of all its hosts.
-
-It is kept for KEPT_TIMES as long as it took, and KEPT_MOST_S at most. So however many look, it takes one session, and
-mostly half a percent of one core of Postgres.
-
-Checks whether all is there that a crawl needs, for the first page, the live stream and the probe alike.
-
-Shows all browsers of a process what is live: one look a second while somebody watches, none when nobody does.
-
-Each browser has one stream of server-sent events. A stream holds no connection to Postgres. One that is slow misses
-looks: it is sent the latest, never a queue of old ones.
+The pulse looks once a second while somebody watches, and not at all when nobody does. Each browser has one stream of
+server-sent events, which holds no connection to Postgres; a slow one misses looks, and is sent the latest. Checks of
+what a crawl needs, counts of its rows and proofs of its hosts are made once for all who ask (`app.runtime.once`).
 """
 
 import asyncio
 import contextlib
 import json
-import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from sqlalchemy import Engine
@@ -38,6 +27,7 @@ from app.config import Settings
 from app.errors import ServiceError, TiptoeError
 from app.metrics.fleet import FleetPage
 from app.runtime.broker import BrokerProbe
+from app.runtime.once import Once
 from app.store.fleet import FleetWatch, JudgedGaps
 from app.web.users import Users, Viewer
 from app.words import counted
@@ -47,10 +37,7 @@ if TYPE_CHECKING:
 
 KEPT_TIMES = 200
 KEPT_MOST_S = 600.0
-_T = TypeVar("_T")
 CHECKED_EVERY_S = 3.0
-BROKER_S = 2.0
-AT_ONCE_S = 1.0
 POLITENESS = "politeness"
 _log = structlog.get_logger()
 EVERY_S = 1.0
@@ -143,30 +130,30 @@ class Pulse:
 class Checks:
     """The checks of one process: made once in a while, however many ask."""
 
-    def __init__(self, watch: FleetWatch, settings: Settings) -> None:
+    def __init__(
+        self, watch: FleetWatch, settings: Settings, *, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self._watch, self._settings = watch, settings
         url = settings.broker_url
-        self._broker = None if url is None else BrokerProbe(url, within_s=BROKER_S)
-        self._at = float("-inf")
+        self._broker = None if url is None else BrokerProbe(url, within_s=2.0)
+        self._once = Once(self._look, kept_s=lambda _: CHECKED_EVERY_S, monotonic=monotonic)
         self._found: Sequence[Check] = ()
-        self._lock = threading.Lock()
 
     def __call__(self) -> Sequence[Check]:
         """The latest checks. Those that are old are made anew meanwhile: a service that hangs takes seconds."""
-        if not self._found:
-            self.made()
-        elif time.monotonic() - self._at >= CHECKED_EVERY_S and not self._lock.locked():
-            threading.Thread(target=self.made, name="checks", daemon=True).start()
+        self._once.of("", wait_s=0 if self._found else None)
         return self._found
 
     def made(self) -> Sequence[Check]:
-        """Checks of this moment."""
-        with self._lock:
-            if time.monotonic() - self._at >= AT_ONCE_S:  # else another has just made them
-                ready = readiness(self._watch, stall_s=self._settings.stall_s).checks
-                self._found = [*ready, *self._of_broker(), *(self._of_work() if len(ready) > 1 else [])]
-                self._at = time.monotonic()
-            return self._found
+        """Checks of this moment, at most CHECKED_EVERY_S old."""
+        made = self._once.of("", wait_s=None)
+        assert made is not None, "it waits until they are made"
+        return made.value
+
+    def _look(self, _: str) -> Sequence[Check]:
+        ready = readiness(self._watch, stall_s=self._settings.stall_s).checks
+        self._found = [*ready, *self._of_broker(), *(self._of_work() if len(ready) > 1 else [])]
+        return self._found
 
     def _of_work(self) -> Sequence[Check]:
         """Judge the newest requests as the alert does, and subscribers. Neither is a matter of readiness."""
@@ -194,61 +181,9 @@ class Checks:
         return [Check(name="broker", grade=Grade.FAIL, finding="does not answer", remedy=remedy)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Made(Generic[_T]):
-    """A value that is kept.   at: when it was begun;   took_s: seconds;   until: the monotonic second of its end"""
-
-    value: _T
-    at: datetime
-    took_s: float
-    until: float
-
-
-class Once(Generic[_T]):
-    """The latest of one process, by the crawl's name. One is made at a time, in a thread of its own.
-
-    make: by a crawl's name
-    """
-
-    def __init__(self, make: Callable[[str], _T]) -> None:
-        self._make = make
-        self._one_at_a_time = threading.Lock()
-        self._lock = threading.Lock()
-        self._known: dict[str, Future[Made[_T]]] = {}
-
-    def of(self, name: str, *, wait_s: float) -> Made[_T] | None:
-        """The latest of a crawl; None: it is being made, and will be there when it is asked for again.
-
-        Raises what `make` does; the next who asks has it tried again.
-        """
-        with self._lock:
-            known = self._known.get(name)
-            if known is None or not _is_kept(known):
-                self._known = {each: of for each, of in self._known.items() if _is_kept(of)}
-                known = self._known[name] = Future()
-                threading.Thread(target=self._run, args=(name, known), name="once", daemon=True).start()
-        try:
-            return known.result(wait_s)
-        except TimeoutError:
-            return None
-
-    def _run(self, name: str, future: "Future[Made[_T]]") -> None:
-        with self._one_at_a_time:
-            try:
-                future.set_result(self._made(name))
-            except Exception as error:  # noqa: BLE001  # it is raised to those who ask
-                future.set_exception(error)
-
-    def _made(self, name: str) -> Made[_T]:
-        at, began = datetime.now(UTC), time.monotonic()
-        value = self._make(name)
-        now = time.monotonic()
-        return Made(value=value, at=at, took_s=now - began, until=now + min(KEPT_TIMES * (now - began), KEPT_MOST_S))
-
-
-def _is_kept(made: "Future[Made[_T]]") -> bool:
-    """Whether it is being made, or waits for another to be made, or was made not long ago."""
-    return not made.done() or (made.exception() is None and time.monotonic() < made.result().until)
+def kept_s(took_s: float) -> float:
+    """How long a count or a proof is kept: it then takes mostly half a percent of one core of Postgres."""
+    return min(KEPT_TIMES * took_s, KEPT_MOST_S)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,7 +64,7 @@ def _as_shown(query: str) -> str:
     return re.sub(r"--[^\n]*|'[^']*'|(?<!:):\w+", lambda m: m[0] if m[0][:2] == "--" else f"${next(numbers)}", query)
 
 
-@pytest.mark.parametrize("file", db.query_files(), ids=attrgetter("stem"))
+@pytest.mark.parametrize("file", counts.query_files(), ids=attrgetter("stem"))
 def test_a_query_is_known_by_its_name_when_postgres_has_numbered_its_values(file: Path) -> None:
     queries = db.queries(file.stem, str(file))
     assert {name: counts.name_of(_as_shown(str(query))) for name, query in queries.items()} == {

@@ -16,13 +16,14 @@ from typing import Any
 
 import brotli
 
+from app.errors import DETAIL_CHARS
 from app.model.fetch import Failure, Header, Reply, Request
 from app.net.adapter import GuardedAdapter
 from app.net.address import make_guard
 from app.net.connection import Dialler
 from app.net.dns import Resolver
 from app.net.exchange import Exchange
-from app.net.http import DETAIL_MAX, OVERHEAD_BYTES
+from app.net.http import OVERHEAD_BYTES
 from app.net.sockets import PlainSocket
 from app.parse.html import html
 from app.policy import blocks, directives, header_fields, media_type, robots, tdm
@@ -85,7 +86,7 @@ def assert_reply(reply: Reply | None, asked: Request) -> None:
     assert len(reply.body) <= asked.max_body_bytes
     assert reply.wire_bytes <= asked.max_body_bytes + OVERHEAD_BYTES
     assert reply.detail.isprintable()
-    assert len(reply.detail) <= DETAIL_MAX
+    assert len(reply.detail) <= DETAIL_CHARS
     assert bool(reply.detail) is (reply.failure is not None)
     for name, value in reply.headers.items():
         assert name == name.lower()

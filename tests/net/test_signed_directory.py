@@ -1,7 +1,6 @@
 """The directory of public keys, and the signatures on it."""
 
 import json
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -28,12 +27,6 @@ def test_the_directory_names_public_keys_by_their_thumbprint() -> None:
             }
         ]
     }
-
-
-def test_the_directory_may_say_from_when_to_when() -> None:
-    begin, end = datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)
-    (key,) = directory([TEST_KEY.public_key()], not_before=begin, expires=end)["keys"]
-    assert (key["nbf"], key["exp"]) == (1767225600, 1798761600)
 
 
 def signed_directory(*keys: Any, authority: str = "bot.example.org") -> tuple[dict[str, str], bytes]:

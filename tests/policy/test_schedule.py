@@ -1,6 +1,6 @@
 """When a page is due again: by what another request buys, at the price that a budget comes to."""
 
-from math import exp
+from math import exp, expm1, log1p
 from random import Random
 
 import pytest
@@ -13,7 +13,6 @@ from app.policy.recrawl import (
     Terms,
     belief_after,
     first_belief,
-    gain_s,
     interval_s,
     price_s,
     spread_s,
@@ -21,6 +20,15 @@ from app.policy.recrawl import (
 
 DAY_S = 86_400.0
 TERMS = Terms(base_s=7 * DAY_S, min_s=3_600.0, max_s=90 * DAY_S)
+
+
+def gain_s(rate: ChangeRate, interval_s: float) -> float:
+    """Page-seconds of freshness that the last of the requests buys at this interval: the mean over the belief."""
+    stretch, more = interval_s / rate.seconds, rate.shape - 1
+    if stretch * max(rate.shape, 1.0) < 1e-4:
+        return rate.seconds * rate.shape * stretch**2 / 2
+    fresh = log1p(stretch) if abs(more) < 1e-9 else -expm1(-more * log1p(stretch)) / more
+    return rate.seconds * (fresh - stretch * exp(-rate.shape * log1p(stretch)))
 
 
 def sure(days: float) -> ChangeRate:

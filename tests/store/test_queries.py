@@ -17,7 +17,7 @@ FOLDER = Path(app.store.__file__).parent
 DOLLARS = postgresql.dialect(paramstyle="numeric_dollar")
 
 PURPOSE = re.compile(r"^-- (\w+): (.*)$", re.MULTILINE)
-FILES = {path.stem: path for path in db.query_files()}
+FILES = {path.stem: path for path in sorted(FOLDER.parent.rglob("*.sql")) if path.stem != "views"}
 
 
 def queries(room: str) -> Mapping[str, TextClause]:

@@ -10,7 +10,8 @@ from sqlalchemy import Engine, text
 
 from app.admin.board.tally import tally
 from app.errors import InputError
-from app.web.board import KEPT_MOST_S, KEPT_TIMES, Made, Once
+from app.runtime.once import Made, Once
+from app.web.board import kept_s
 from tests.faults.waiting import until
 from tests.store.rows import one, sql
 from tests.web.served import Browser
@@ -24,7 +25,7 @@ WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = CAST('
 
 
 def test_however_many_ask_a_crawl_is_counted_once_at_a_time(crawled: Engine, browser: Browser) -> None:
-    counts, waiting = Once(partial(tally, crawled)), WAITING.format("suppressions")
+    counts, waiting = Once(partial(tally, crawled), kept_s=kept_s), WAITING.format("suppressions")
     with crawled.begin() as tx:
         tx.execute(text("LOCK TABLE suppressions"))
         asked = [counts.of(name, wait_s=0) for name in ("docs", "docs", "shells", "docs")]
@@ -47,13 +48,12 @@ def test_however_many_ask_a_crawl_is_counted_once_at_a_time(crawled: Engine, bro
     waited = counts.of("shells", wait_s=30)
     assert waited is not None
     assert waited.value.crawl.name == "shells"
-    kept_s = min(KEPT_TIMES * waited.took_s, KEPT_MOST_S)
-    assert waited.until >= released + kept_s, "what it waited for another is not its own"
+    assert waited.until >= released + kept_s(waited.took_s), "what it waited for another is not its own"
     assert counts.of("shells", wait_s=0) is waited
 
 
 def test_what_failed_is_made_again_when_somebody_asks(crawled: Engine) -> None:
-    counts = Once(partial(tally, crawled))
+    counts = Once(partial(tally, crawled), kept_s=kept_s)
     with pytest.raises(InputError, match="does not exist"):
         counts.of("later", wait_s=30)
     sql(crawled, "INSERT INTO crawls (name, scope) VALUES ('later', 'any')")
@@ -84,7 +84,7 @@ def test_an_estimate_is_marked_and_leads_to_the_exact_count(crawled: Engine, bro
     read = {**found.percents, "urls": 0.8, "fetches": 12.5}
     estimate = replace(found, percents=read, states={"queued": 5_123_456, "resting": 30}, verdict=[SAYS])
     board = browser.app.state.board
-    browser.app.state.board = replace(board, counts=Once(lambda _: estimate))
+    browser.app.state.board = replace(board, counts=Once(lambda _: estimate, kept_s=kept_s))
     try:
         page = browser.until("/crawl/counted?name=docs", "Count every row").text
     finally:

@@ -295,7 +295,7 @@ def test_the_fleet_is_read_in_one_transaction(crawled: Engine, browser: Browser)
         assert browser.get("/fleet").ok
     finally:
         event.remove(crawled, "begin", note)
-    assert len([name for name in begun if name != "checks"]) == 1
+    assert len([name for name in begun if name != "once"]) == 1
 
 
 @pytest.mark.parametrize(

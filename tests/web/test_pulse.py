@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import json
 import socket
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -14,7 +15,8 @@ import pytest
 from sqlalchemy import Engine
 
 from app.store import db
-from app.web.board import VIEWERS_MOST, Pulse
+from app.store.fleet import FleetWatch
+from app.web.board import POLITENESS, VIEWERS_MOST, Checks, Pulse
 from app.web.live import wait_cells
 from tests.store.rows import sql
 from tests.web.served import Browser, served, settings_of
@@ -66,6 +68,32 @@ def test_a_request_that_came_too_early_is_told_and_is_no_matter_of_readiness(
         assert "All is well" not in browser.get("/").text
         assert "politeness" not in browser.get("/readyz").json()["checks"]
     sql(crawled, "DELETE FROM fetches WHERE url = 'http://x.test/'")
+
+
+def test_whoever_looks_seldom_is_shown_the_checks_of_the_last_look_and_not_of_the_first(
+    crawled: Engine, database_url: str
+) -> None:
+    """Old checks are shown while new ones are made, however long ago the new ones then are."""
+    now, settings = [0.0], settings_of(database_url, broker_url="redis://127.0.0.1:1/0")
+    before = set(threading.enumerate())
+    checks = Checks(FleetWatch(crawled, settings.queue_names), settings, monotonic=lambda: now[0])
+
+    def names_after_an_hour() -> set[str]:
+        now[0] += 3600.0
+        found = {check.name for check in checks()}
+        for each in set(threading.enumerate()) - before:
+            each.join(timeout=30.0)
+        return found
+
+    assert POLITENESS not in names_after_an_hour()
+    sql(crawled, EARLY)
+    try:
+        assert POLITENESS not in names_after_an_hour(), "these are old, and made anew meanwhile"
+        assert POLITENESS in names_after_an_hour()
+    finally:
+        sql(crawled, "DELETE FROM fetches WHERE url = 'http://x.test/'")
+    assert POLITENESS in names_after_an_hour()
+    assert POLITENESS not in names_after_an_hour()
 
 
 def test_many_viewers_share_one_look(watched: Browser) -> None:

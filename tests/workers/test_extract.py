@@ -59,7 +59,7 @@ def begin(
     database_url: str, broker_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[str], None]]:
     """begin(text): as a worker's process starts, with the handlers of this text."""
-    made = (config.current, process._engine, process._worker, extract._extraction, extract._threads)
+    made = (config.current, process.engine, process.worker, extract.extraction, extract._threads)
 
     def begin(text: str) -> None:
         if text:
@@ -68,7 +68,7 @@ def begin(
         monkeypatch.setenv("TIPTOE_DATABASE_URL", database_url)
         monkeypatch.setenv("TIPTOE_HOME", str(tmp_path))
         for cached in made:
-            cached.cache_clear()
+            cached.clear()
         app = make_app(load(broker_url=broker_url))
         monkeypatch.setattr(extract, "app", app)
 
@@ -77,7 +77,7 @@ def begin(
     process._stopped()
     process.engine().dispose()
     for cached in made:
-        cached.cache_clear()
+        cached.clear()
 
 
 HANDLERS = """

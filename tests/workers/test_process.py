@@ -26,25 +26,25 @@ from workers import process, visit
 @pytest.fixture
 def fresh_process(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As a worker process starts: nothing made yet. It ends as one does, so that no thread of it outlives the test."""
-    made = (config.current, process._engine, process._worker, process._intake)
+    made = (config.current, process.engine, process.worker, process.intake)
     before = set(threading.enumerate())
     monkeypatch.setenv("TIPTOE_DATABASE_URL", database_url)
     monkeypatch.setenv("TIPTOE_HOME", str(tmp_path))
     for cached in made:
-        cached.cache_clear()
+        cached.clear()
     yield
     process._stopped()
     process.resume_with(visit.resume)
     process.engine().dispose()
     for cached in made:
-        cached.cache_clear()
+        cached.clear()
     left = {thread.name for thread in set(threading.enumerate()) - before}
-    assert not left & {"archive", "archive-moves", "parking", "visit"}
+    assert not left & {"archive", "parking", "visit"}
 
 
 def test_a_process_that_visited_nothing_makes_nothing_to_end(fresh_process: None) -> None:
     process._stopped()
-    assert process._worker.cache_info().currsize == 0
+    assert not process.worker.is_made
 
 
 def test_all_threads_of_a_process_share_one_kit(fresh_process: None) -> None:
@@ -217,8 +217,8 @@ def test_threads_that_write_to_the_archive_end_before_it_is_closed(fresh_process
     archive, found = keeper_of(process.worker()), []
     assert archive is not None
     process.join_before_the_archive_closes(
-        lambda: found.append((process.worker().stopping.is_set(), archive._is_closed.is_set()))
+        lambda: found.append((process.worker().stopping.is_set(), archive._ended.is_set()))
     )
     process._stopped()
     assert found == [(True, False)]
-    assert archive._is_closed.is_set()
+    assert archive._ended.is_set()

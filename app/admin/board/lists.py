@@ -1,8 +1,7 @@
-"""Lists of the dashboard, by key: pages, requests, traps, duplicates, items, refused links, orders.
+"""Lists of the dashboard, by key: hosts, pages, requests, traps, duplicates, items, refused links, orders.
 
-Lists hosts by key: by name, by next contact, or those of a crawl; filtered by what they wait for.
-
-A filter reads a bounded slice of hosts. Where the slice ends before a page is full, the next one goes on from there.
+Hosts come by name, by next contact, or those of a crawl; filtered by what they wait for. A filter reads a bounded slice
+of hosts. Where the slice ends before a page is full, the next one goes on from there.
 """
 
 from collections.abc import Sequence

@@ -1,14 +1,9 @@
-"""Renders the snapshot of the fleet for the dashboard: a bounded number of rows for each look.
+"""Renders the snapshot of the fleet for three faces, with a bounded number of rows for each look.
 
-Rates are those of a window that ended some seconds ago: visits write their requests when they settle.
-
-`phase_of` names the phase that a crawl is in, so that a healthy one never looks dead. Pure.
-
-Renders the snapshot of the fleet for probes: whether the crawl can go on, by its progress, and how it goes.
-
-Renders the snapshot of the fleet for the live view of one crawl, with the hosts and failures that it lists.
-
-The summary at the end of a crawl is counted in full (`app.store.crawls.totals`).
+The dashboard shows all crawls, each in the phase that `phase_of` names, so that a healthy one never looks dead. The
+live view shows one crawl, with its hosts and failures. Probes are told whether the crawl can go on, by its progress.
+Rates are those of a window that ended some seconds ago: visits write their requests when they settle. The summary at
+the end of a crawl is counted in full (`app.store.crawls.totals`).
 """
 
 import time

@@ -7,19 +7,18 @@ ever deeper folders is one. The same bytes on another host are a mirror: noted, 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from hashlib import sha256
 from typing import TypeVar
 
 from sqlalchemy import Connection
 
 from app.crawl.state.batch import Batch
+from app.model.page import NO_BYTES
 from app.policy.lifecycle import UrlEvent, UrlState, url_after
 from app.store import pages
 from app.store.pages import CopiedPage, PageRow, Where
 from app.store.reread import Renewed
 from app.store.url_rows import Result
 
-NO_TEXT = sha256(b"").digest()
 _Row = TypeVar("_Row", PageRow, Renewed)
 
 
@@ -37,7 +36,7 @@ def note(batches: Sequence[Batch], tx: Connection) -> set[Where]:
         return set()
     before = _noted_before(batches, tx, rows)
     rows = dict(sorted(rows.items(), key=lambda item: item[0] in before))  # an original stays one: it comes first
-    worded = {where: row for where, row in rows.items() if row["text_sha256"] != NO_TEXT}
+    worded = {where: row for where, row in rows.items() if row["text_sha256"] != NO_BYTES}
     stored_body, stored_text = pages.originals(tx, list(rows.values()))
     same_body = _within(rows, _body) | stored_body
     same_text = _within(worded, _text) | {where: of for where, of in stored_text.items() if where in worded}
@@ -55,7 +54,7 @@ def note(batches: Sequence[Batch], tx: Connection) -> set[Where]:
 
 def note_texts(tx: Connection, rows: Sequence[Renewed]) -> None:
     """Note pages whose text was read again, and is another's now. Their hosts are locked."""
-    worded = {(row["host_id"], row["crawl_id"], row["key"]): row for row in rows if row["text_sha256"] != NO_TEXT}
+    worded = {(row["host_id"], row["crawl_id"], row["key"]): row for row in rows if row["text_sha256"] != NO_BYTES}
     worded = {where: worded[where] for where in worded.keys() - pages.noted_duplicates(tx, worded)}
     if worded:
         _, stored = pages.originals(tx, list(worded.values()))

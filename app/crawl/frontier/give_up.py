@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from app.crawl.state.batch import Batch
 from app.crawl.state.part import SettlePart
 from app.crawl.state.settling import Settling
+from app.errors import DETAIL_CHARS
 from app.model import Cause
 from app.policy.lifecycle import UrlState
 from app.store import urls
-
-_DETAIL_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +28,7 @@ class GivingUp:
 
 def quarantine(batch: Batch, cause: Cause, detail: str) -> None:
     """Quarantine the URLs of the host that are still queued."""
-    batch.add(GIVE_UP, GivingUp(state=UrlState.QUARANTINED, cause=cause, detail=detail[:_DETAIL_CHARS]))
+    batch.add(GIVE_UP, GivingUp(state=UrlState.QUARANTINED, cause=cause, detail=detail[:DETAIL_CHARS]))
 
 
 def _write(settling: Settling) -> None:

@@ -5,7 +5,6 @@ Failures of the URL or the host are in `app.crawl.page.failures`; `app.crawl.pag
 
 from dataclasses import replace
 from functools import partial
-from hashlib import sha256
 from http import HTTPStatus
 from typing import assert_never
 
@@ -20,6 +19,7 @@ from app.crawl.state.picked import Picked
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.model import Cause, Header, Outcome, Refusal, RequestKind, Rest, RestReason, Url, VisitEnding
+from app.model.page import NO_BYTES
 from app.model.url import on_host
 from app.policy import backoff
 from app.policy.lifecycle import UrlEvent
@@ -27,7 +27,6 @@ from app.policy.outcome import TRANSIENT, is_empty, is_host_trouble, is_no_news,
 from app.policy.url import file_ending
 
 HOPS = 10  # promise P9
-NOTHING = sha256(b"").digest()
 EMPTY_ONCE = "it has no body; the text that it had is kept until it has none in another round"
 
 
@@ -215,7 +214,7 @@ def _settled(visit: Visit, attempt: Attempt) -> None:
     if attempt.outcome is Outcome.UNWANTED and due.fetched_at is None and not is_file:
         visit.picked.worth[due.crawl_id].brought_nothing(attempt.url)
     end = Conclusion(UrlEvent.SETTLED, attempt, due_s=settings.recrawl_max_s, detail=_why_unwanted(attempt))
-    if due.kind == RequestKind.PAGE and due.known.text_sha256 not in {None, NOTHING} and is_empty(attempt.reply):
+    if due.kind == RequestKind.PAGE and due.known.text_sha256 not in {None, NO_BYTES} and is_empty(attempt.reply):
         end = _emptied(visit, end)
     conclude(visit.batch, visit.picked, due, end)
 
@@ -227,12 +226,12 @@ def _emptied(visit: Visit, end: Conclusion) -> Conclusion:
     """
     assert end.attempt is not None
     due, end = end.attempt.due, end._replace(whole=True)
-    if due.known.body_sha256 != NOTHING:
+    if due.known.body_sha256 != NO_BYTES:
         soon_s = visit.worker.settings.recrawl_base_s
-        return end._replace(due_s=soon_s, body_sha256=NOTHING, detail=EMPTY_ONCE)
+        return end._replace(due_s=soon_s, body_sha256=NO_BYTES, detail=EMPTY_ONCE)
     visit.batch.add(read.KEPT_OUT, (visit.host_id, due.crawl_id, due.key))
     detail = "in two rounds, asked for whole"
-    return end._replace(text_sha256=NOTHING, body_sha256=NOTHING, changed=True, cause=Cause.EMPTY, detail=detail)
+    return end._replace(text_sha256=NO_BYTES, body_sha256=NO_BYTES, changed=True, cause=Cause.EMPTY, detail=detail)
 
 
 def _why_unwanted(attempt: Attempt) -> str | None:

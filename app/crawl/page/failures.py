@@ -13,6 +13,7 @@ from app.crawl.state.batch import Batch
 from app.crawl.state.picked import Picked
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
+from app.errors import DETAIL_CHARS
 from app.model import Cause, Failure, Outcome, Rest, RestReason, VisitEnding
 from app.policy import backoff
 from app.policy.header_fields import price as price_of
@@ -20,7 +21,6 @@ from app.policy.lifecycle import UrlEvent
 from app.policy.pace import is_error
 from app.store.host_rows import HostPace
 
-DETAIL_MAX = 300
 PRICED_IN_A_ROW = 5  # answers of a host; fewer may be a part of its site
 
 
@@ -37,7 +37,7 @@ def of_url(
         conclude(batch, picked, due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.HOST_FAILS, detail=hopeless))
         quarantine(batch, Cause.HOST_FAILS, hopeless)
     elif attempt.reply.failure is Failure.PROTOCOL:  # it would be the same again
-        detail = f"{attempt.outcome} (protocol): {attempt.reply.detail}"[:DETAIL_MAX]
+        detail = f"{attempt.outcome} (protocol): {attempt.reply.detail}"[:DETAIL_CHARS]
         conclude(batch, picked, due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.FAILED, detail=detail))
     elif times >= (most or worker.settings.attempts_max):
         detail = f"{attempt.outcome} ({attempt.reply.failure or attempt.reply.status}) {times} times"

@@ -18,13 +18,14 @@ import structlog
 
 from app import plugins
 from app.config import Settings
+from app.config.settings import LEASE_MARGIN_S
 from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.state.batch import Batch, most_in_hand
-from app.crawl.state.lease import LEASE_MARGIN_S, Lease
+from app.crawl.state.lease import Lease
 from app.crawl.state.picked import Picked
 from app.crawl.state.visit import Visit, outlast
 from app.crawl.state.worker import Worker
-from app.errors import LeaseLost, ServiceError, is_ours, one_line
+from app.errors import LeaseLost, ServiceError, is_ours, raised
 from app.model import Cause, Header, Outcome, Page, RequestKind, VisitEnding
 from app.parse.html.html import read as read_html
 from app.parse.sitemap.sitemap import SitemapReading
@@ -38,7 +39,6 @@ from app.store.url_rows import Due, Result
 from app.words import counted
 
 _log = structlog.get_logger()
-_DETAIL_CHARS = 300
 Unread = Death | Literal["busy"]
 
 
@@ -219,7 +219,7 @@ def guarded(
             UrlEvent.EXHAUSTED,
             replace(attempt, is_unread=True),
             cause=Cause.UNREADABLE,
-            detail=_raised("reading it", error),
+            detail=raised("reading it", error),
         )
         conclude(batch, picked, attempt.due, end)
         return None
@@ -240,13 +240,9 @@ def guarded_whole(batch: Batch, picked: Picked, due: Due, act: Callable[[], Visi
         batch.back_to(mark)
         picked.unfetched = unfetched
         batch.tally(due.crawl_id).failed += 1
-        end = Conclusion(UrlEvent.EXHAUSTED, cause=Cause.UNREADABLE, detail=_raised("visiting it", error))
+        end = Conclusion(UrlEvent.EXHAUSTED, cause=Cause.UNREADABLE, detail=raised("visiting it", error))
         conclude(batch, picked, due, end)
         return None
-
-
-def _raised(act: str, error: Exception) -> str:
-    return one_line(f"{act} raised {type(error).__name__}: {error}")[:_DETAIL_CHARS]
 
 
 def _take_back(batch: Batch, picked: Picked, attempt: Attempt) -> None:

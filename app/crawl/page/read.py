@@ -15,6 +15,7 @@ from app.crawl.state.settling import Settling
 from app.crawl.state.visit import Visit
 from app.crawl.state.worth import FoundAt
 from app.model import Header, Page, Url, VisitEnding
+from app.model.page import NO_BYTES
 from app.parse import language
 from app.parse.html import dates
 from app.parse.html.html import READER
@@ -28,7 +29,6 @@ from app.store.pages import KeptPage, PageRow, Revision, Where
 from app.store.reread import ReadRow
 
 _log = structlog.get_logger()
-_EMPTY = sha256(b"").digest()
 
 
 def _keep(settling: Settling) -> list[KeptPage]:
@@ -83,7 +83,9 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     home = _home(visit.picked.scopes[due.crawl_id], attempt, canonical)
     if home is not None:
         found += admit.candidates(visit, due.crawl_id, [home], FoundAt(due.url, due.depth, 0, relevance))
-    text_sha256 = sha256(document.main_text.encode()).digest() if settings.keep_text else attempt.body_sha256 or _EMPTY
+    text_sha256 = (
+        sha256(document.main_text.encode()).digest() if settings.keep_text else attempt.body_sha256 or NO_BYTES
+    )
     is_kept = settings.keep_text and wished.kept_out is None
     row = page_row(attempt, document, wished, text_sha256, canonical and canonical.text) if is_kept else None
     read = PageRead(attempt=attempt, document=document, base=base, wished=wished, row=row)
@@ -132,7 +134,7 @@ def _changed(visit: Visit, attempt: Attempt, text_sha256: bytes, *, awaits: bool
         return None
     if due.known.body_sha256 == attempt.body_sha256:
         return False
-    if awaits or (due.known.body_sha256 == due.known.text_sha256 == _EMPTY):  # nothing is nothing in any version
+    if awaits or (due.known.body_sha256 == due.known.text_sha256 == NO_BYTES):  # nothing is nothing in any version
         return True
     if due.known.reader == READER or not visit.worker.settings.keep_text:
         return due.known.text_sha256 != text_sha256
@@ -244,7 +246,7 @@ def page_row(attempt: Attempt, document: Page, wished: Wishes, text_sha256: byte
         "url": attempt.url.text,
         "status": reply.status or 0,
         "content_type": reply.noted(Header.CONTENT_TYPE),
-        "body_sha256": attempt.body_sha256 or _EMPTY,
+        "body_sha256": attempt.body_sha256 or NO_BYTES,
         "body_bytes": len(reply.body),
         "needs_script": dict(document.shell) or None,
         "truncated": reply.truncated or document.truncated,

@@ -45,10 +45,8 @@ from app.store.url_rows import Due
 
 _log = structlog.get_logger()
 MAX_BYTES = 50 * 1024 * 1024  # sitemaps.org, "Sitemap files must be no larger than 50MB"
-IN_MEMORY_BYTES = 1024 * 1024
 CHUNK = 1_000
 LEVELS = 3  # of index files above a sitemap
-GUESS = "/sitemap.xml"
 _ELSEWHERE = "a sitemap of a host that is not one of the crawl's"
 _TOO_DEEP = f"a sitemap below more than {LEVELS} indexes"
 
@@ -64,7 +62,7 @@ def discover(worker: Worker, origins: HostOrigins, picked: Picked, batch: Batch,
         return
     file = origins.robots[origin]
     declared = file.rules.sitemaps if file.rules is not None else ()
-    texts: Iterable[str] = declared or ((GUESS,) if asked == "all" else ())
+    texts: Iterable[str] = declared or (("/sitemap.xml",) if asked == "all" else ())
     try:
         found = [worker.canon.join(f"{origin}/", text) for text in texts]
     except Exception as error:
@@ -82,7 +80,7 @@ def discover(worker: Worker, origins: HostOrigins, picked: Picked, batch: Batch,
 
 def sink() -> BinaryIO:
     """Where a body of up to MAX_BYTES goes: memory at first, then a temporary file that has no name."""
-    return tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # type: ignore[return-value]  # it has all methods of one
+    return tempfile.SpooledTemporaryFile(max_size=1024 * 1024)  # type: ignore[return-value]  # it has all methods of one
 
 
 def read(visit: Visit, attempt: Attempt, body: BinaryIO) -> VisitEnding | None:

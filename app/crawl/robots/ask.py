@@ -8,16 +8,17 @@ its lease is borrowed.
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
+from app.config.settings import LEASE_MARGIN_S
 from app.crawl.request import send, slots
 from app.crawl.request.fetch_log import Sending
 from app.crawl.request.learn import block, retry_after_s, trouble
 from app.crawl.request.line_gate import AT_GATE_S
-from app.crawl.state.lease import LEASE_MARGIN_S, Lease
+from app.crawl.state.lease import Lease
 from app.crawl.state.robots_file import RobotsFile
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
-from app.errors import one_line
+from app.errors import raised
 from app.model import Failure, Header, Origin, Outcome, Refusal, Reply, Request, RequestKind, Rest, RestReason, Url
 from app.policy import backoff, robots
 from app.policy.host import queue_for, registrable_domain
@@ -32,7 +33,6 @@ HOPS = 5  # RFC 9309 section 2.3.1.2: "at least five consecutive redirects"
 LONGEST_HOP_WAIT_S = 20.0
 LONGEST_SLOT_WAIT_S = 5.0
 BORROW_AGAIN_S = 10.0
-DETAIL_MAX = 300
 AGAIN_MAX_S = 3_600.0  # promise R3: while it is out of reach it is asked for again, with back-off
 
 
@@ -134,7 +134,7 @@ def judge(worker: Worker, lease: Lease, answer: RobotsAnswer, known: RobotsFile 
 
 def unread(now: float, error: Exception) -> RobotsAnswer:
     """The answer in place of one that we cannot read, by a bug: nobody knows what it allows (RFC 9309 2.3.1.4)."""
-    detail = one_line(f"reading it raised {type(error).__name__}: {error}")[:DETAIL_MAX]
+    detail = raised("reading it", error)
     return RobotsAnswer(reply=Reply(status=None, failure=Failure.PROTOCOL, detail=detail, started_s=now, ended_s=now))
 
 

@@ -4,11 +4,10 @@ Fetching it (`app.crawl.robots.ask`) is a request like any other, at the host's 
 decides which rules hold while it is out of reach; this module keeps them up to date in the visit and, through the
 batch, in the database.
 
-Queues again what an origin's new robots.txt allows, and an earlier one refused (promise R6).
-
-A host may have a million refused URLs. They are queued before the settle that stores the file, each page of them in a
-transaction of its own, and the lease is looked at in between. Should the settle fail, their gates judge them by the
-earlier file. What the batch itself refuses has no row by then: the settle looks at that.
+What a new robots.txt allows, and an earlier one refused, is queued again (promise R6). A host may have a million
+refused URLs. They are queued before the settle that stores the file, each page of them in a transaction of its own, and
+the lease is looked at in between. Should the settle fail, their gates judge them by the earlier file. What the batch
+itself refuses has no row by then: the settle looks at that.
 
 An origin has a budget of work. URLs past it are left to their gates, but for those that were too costly.
 """

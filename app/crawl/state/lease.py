@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-LEASE_MARGIN_S = 5.0
-
 
 @dataclass(slots=True, kw_only=True, weakref_slot=True)
 class Lease:

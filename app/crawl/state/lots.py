@@ -53,7 +53,7 @@ class Grants:
     def __init__(self) -> None:
         self._lots: dict[int, _PageLot] = {}
         self._lock = threading.Lock()
-        self._drawing = threading.Lock()
+        self._is_drawing = False
 
     def take(self, crawl_id: int, n: int, now: float) -> int:
         """Take up to n pages for a visit.
@@ -86,8 +86,10 @@ class Grants:
 
         Does nothing while another thread does this.
         """
-        if not self._drawing.acquire(blocking=False):
-            return
+        with self._lock:
+            if self._is_drawing:
+                return
+            self._is_drawing = True
         try:
             for crawl_id in self._wanting(now):
                 self._draw(engine, crawl_id, now, lease_s * HELD_SHARE)
@@ -95,7 +97,7 @@ class Grants:
                 with db.transaction(engine) as tx:
                     crawls.return_lot(tx, crawl_id=crawl_id, n=pages, held_until=held_until)
         finally:
-            self._drawing.release()
+            self._is_drawing = False
 
     def clear(self) -> None:
         """Forget what the database may not know of (app.store.lineage)."""

@@ -9,9 +9,10 @@ from datetime import datetime
 
 import structlog
 
+from app.config.settings import LEASE_MARGIN_S
 from app.crawl.state.batch import Batch
 from app.crawl.state.host_rest import HostRest
-from app.crawl.state.lease import LEASE_MARGIN_S, Lease
+from app.crawl.state.lease import Lease
 from app.crawl.state.origins import HostOrigins
 from app.crawl.state.picked import Picked
 from app.crawl.state.slot import SharedStart

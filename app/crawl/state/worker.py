@@ -118,10 +118,10 @@ class ReadingRoom:
 class Stays:
     """The visits in hand.
 
+    slow_slots  visits to hosts in trouble that may run at once, so that a hundred silent hosts do not starve the rest
     parking     where visits wait for their host's turn without a thread. None: they leave
     gatherer    settles their batches together. None: each is settled alone
     seats       two threads compute at once; the others wait without one
-    slow_slots  visits to hosts in trouble that may run at once, so that a hundred silent hosts do not starve the rest
     leases      by host
 
     settled_within_s  a parked visit waits so long at most from one settle to the next, so that it notices a pause, and
@@ -130,10 +130,10 @@ class Stays:
     parked_links      links and joins that it holds: few, because hundreds of visits are parked in a process
     """
 
+    slow_slots: threading.Semaphore
     parking: DelayQueue[Any] | None = None
     gatherer: GroupCommit[Any] | None = None
     seats: Seats = field(default_factory=Seats)
-    slow_slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(1))
     leases: WeakValueDictionary[int, Lease] = field(default_factory=WeakValueDictionary)
     settled_within_s: float = 5.0
     parked_links: int = 500
@@ -159,8 +159,8 @@ class Worker:
     rules: HostRules
     starts: Starts
     reading: ReadingRoom
+    stays: Stays
     where: Callable[[str, str | None, float], Whereabouts] | None = None
-    stays: Stays = field(default_factory=Stays)
     caches: Caches = field(default_factory=Caches)
     resources: MutableMapping[str, Any] = field(default_factory=dict)
     hooks: Any = field(default_factory=plugins.hooks)

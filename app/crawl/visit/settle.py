@@ -300,9 +300,6 @@ def log_fenced(visit: Visit) -> None:
 # Counts what was settled, for the process's metrics, and logs its memory now and then.
 
 
-MIB = 1024 * 1024
-
-
 def settled(visits: Sequence[Visit], batches: Sequence[Batch], *, took_s: float | None) -> None:
     """Count batches that were settled together, after their commit.
 
@@ -313,7 +310,7 @@ def settled(visits: Sequence[Visit], batches: Sequence[Batch], *, took_s: float 
     pages = worker.counts.settled(found, took_s=took_s)
     rss = resident_bytes() if pages is not None else None
     if rss is not None:
-        _log.info("worker.memory", pages=pages, rss_mib=round(rss / MIB), known_keys=worker.caches.known.load().used)
+        _log.info("worker.memory", pages=pages, rss_mib=round(rss / 2**20), known_keys=worker.caches.known.load().used)
 
 
 def fenced(worker: Worker, lease: Lease, batch: Batch) -> None:

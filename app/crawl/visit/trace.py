@@ -11,7 +11,6 @@ from app.crawl.state.batch import Batch
 
 _log = structlog.get_logger()
 ID_BYTES = 6
-HASH_DIGITS = 12
 
 
 def is_sampled(key: bytes, one_in: int) -> bool:
@@ -39,7 +38,7 @@ def settled(batches: Sequence[Batch], one_in: int) -> None:
                     outcome=fetch["outcome"],
                     status=fetch["status"],
                     bytes=fetch["body_bytes"],
-                    content_hash_prefix=body.hex()[:HASH_DIGITS] if body else None,
+                    content_hash_prefix=body.hex()[:12] if body else None,
                     discovered_links_count=links.get(fetch["url_key"]),
                     ms=round(fetch["total_ms"]),
                     segment=fetch["segment_id"],

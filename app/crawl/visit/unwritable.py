@@ -18,7 +18,7 @@ import structlog
 from app.crawl.frontier.give_up import GIVE_UP, GivingUp
 from app.crawl.state.batch import Batch, Findings, ReadDocument, RobotsNews
 from app.crawl.state.visit import Visit
-from app.errors import Unwritable
+from app.errors import DETAIL_CHARS, Unwritable
 from app.model import Cause, Origin
 from app.model.reasons import words
 from app.policy.lifecycle import UrlEvent, UrlState, url_after
@@ -31,7 +31,6 @@ from app.words import counted
 _log = structlog.get_logger()
 MOST_TRIES = 1_000  # of the rows of one kind, each a transaction
 AGAIN_S = 3_600.0  # until a robots.txt that cannot be stored is asked for again
-_DETAIL_CHARS = 300
 _SAID_BY_THE_SITE = ("address", "status", "location", "retry_after", "content_type", "etag", "last_modified")
 
 T = TypeVar("T")
@@ -153,7 +152,7 @@ def _quarantined(host: str, batch: Batch, result: Result, error: Unwritable) -> 
     bare |= {
         "state": url_after(UrlState.QUEUED, UrlEvent.EXHAUSTED).value,
         "cause": Cause.UNWRITABLE,
-        "detail": str(error)[:_DETAIL_CHARS],
+        "detail": str(error)[:DETAIL_CHARS],
         "retrying": False,
         "fetched": True,
         "changed": False,
@@ -164,7 +163,7 @@ def _quarantined(host: str, batch: Batch, result: Result, error: Unwritable) -> 
 def _mend_robots(visit: Visit, origin: Origin, fetched: Fetched, error: Unwritable) -> None:
     """Replace rules that cannot be stored, and so not be shared with the fleet, by complete disallow; the URLs end."""
     _log.error("settle.robots_refused", host=visit.lease.host, origin=str(origin), error=str(error))
-    why = str(error)[:_DETAIL_CHARS]
+    why = str(error)[:DETAIL_CHARS]
     bare = replace(
         fetched,
         availability=Availability.UNREACHABLE.value,
@@ -210,7 +209,7 @@ def _bare(host: str, row: Fetch, error: Unwritable) -> Fetch:
     bare = row.copy()
     for name in _SAID_BY_THE_SITE:
         bare[name] = None  # type: ignore[literal-required]  # a name of Fetch
-    bare["detail"] = str(error)[:_DETAIL_CHARS]
+    bare["detail"] = str(error)[:DETAIL_CHARS]
     return bare
 
 

@@ -13,12 +13,13 @@ from uuid import UUID
 import structlog
 
 from app.config import Settings
+from app.config.settings import LEASE_MARGIN_S
 from app.crawl.frontier import caps, pick
 from app.crawl.page import fetch, isolation
 from app.crawl.request import slots
 from app.crawl.robots import obtain
 from app.crawl.state.batch import Batch
-from app.crawl.state.lease import LEASE_MARGIN_S, Lease
+from app.crawl.state.lease import Lease
 from app.crawl.state.picked import Picked
 from app.crawl.state.slot import SharedStart
 from app.crawl.state.turn import Turn

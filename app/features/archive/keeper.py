@@ -1,4 +1,4 @@
-"""Keeps a process's archive in order, beside the visits that write to it: in two threads of its own.
+"""Keeps a process's archive in order, beside the visits that write to it: in a thread of its own, and one that moves.
 
 It closes segments that are old enough, uploads what is closed, watches the disk, and reports to `archive_nodes`. While
 the archive is stopped (`check` raises), nothing may be fetched: what is fetched could not be kept.
@@ -10,10 +10,9 @@ the archive is stopped (`check` raises), nothing may be fetched: what is fetched
               the bound
     trouble   the object store does not serve: segments wait on the disk, within the bound
 
-Closes what a dead process left open, at the next start on its node.
-
-A segment whose writer lives is locked. One that is not locked is cut after its last whole record, its index is made
-anew, and it becomes final. Rows point only to what was synced, and that is whole.
+What a dead process left open is closed at the next start on its node. A segment whose writer lives is locked. One that
+is not locked is cut after its last whole record, its index is made anew, and it becomes final. Rows point only to what
+was synced, and that is whole.
 """
 
 import fcntl
@@ -37,6 +36,7 @@ from app.features.archive.segment import stopped
 from app.features.archive.writer import ArchiveWriter
 from app.model import Capture
 from app.net.sockets import is_ours
+from app.runtime.once import Once
 from app.store import db, segments
 from app.words import sized
 
@@ -48,6 +48,7 @@ LAST_UPLOAD_S = 10.0
 CLEAN_S = 3_600.0
 PROBE = ".writable"
 PROBE_BYTES = 64 * 1024
+_USUAL, _LAST = "usual", "last"  # moves
 RECOVER_MOST_S = 60.0  # between two tries: each reads the segments that were left
 
 
@@ -85,9 +86,9 @@ class ArchiveKeeper:
         self._upload_at = self._clean_at = self._tend_at = 0.0
         self._failures = 0  # of `tend`, in a row
         self._recovered, self._recover_at, self._recover_wait_s = False, 0.0, LOOK_S
-        self._ended, self._is_closed = threading.Event(), threading.Event()
+        self._ended = threading.Event()
         self._tending: threading.Thread | None = None
-        self._moving: threading.Thread | None = None
+        self._moves = Once(self._move, kept_s=lambda _: 0.0)
 
     def start(self) -> None:
         """Close what dead processes left, and tend the archive from now on, in a thread.
@@ -95,9 +96,7 @@ class ArchiveKeeper:
         Call it once, after the fork.
         """
         self._tending = threading.Thread(target=self._keep_tending, name="archive", daemon=True)
-        self._moving = threading.Thread(target=self._keep_moving, name="archive-moves", daemon=True)
         self._tending.start()
-        self._moving.start()
 
     def check(self) -> None:
         """Raises ArchiveStopped while the archive cannot be written."""
@@ -194,15 +193,13 @@ class ArchiveKeeper:
         What it does not take now is uploaded by the next process of this node.
         """
         self._ended.set()
-        if self._tending is not None:
-            self._tending.join()
-        self._writer.close_all()
-        self._is_closed.set()
-        if self._moving is None:
-            self._upload_at = 0.0
-            self._upload()
+        if self._tending is None:
+            self._writer.close_all()
+            self._move(_LAST)
         else:
-            self._moving.join(LAST_UPLOAD_S)
+            self._tending.join()
+            self._writer.close_all()
+            self._moves.of(_LAST, wait_s=LAST_UPLOAD_S)
         with suppress(ServiceError):
             self._report()
 
@@ -211,13 +208,15 @@ class ArchiveKeeper:
         while not self._ended.wait(LOOK_S):
             self._turn(self.close_left)
             self._turn(self.tend)
+            self._moves.of(_USUAL, wait_s=0)
 
-    def _keep_moving(self) -> None:
-        while not self._ended.wait(LOOK_S):
+    def _move(self, which: str) -> None:
+        """Move what there is, in another thread: one upload that hangs holds up no other work."""
+        if which == _LAST:
+            self._upload_at = 0.0
+            self._turn(self._upload)
+        else:
             self._turn(self.move)
-        self._is_closed.wait()
-        self._upload_at = 0.0
-        self._turn(self._upload)
 
     def _turn(self, act: Callable[[], None]) -> None:
         try:

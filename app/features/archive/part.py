@@ -1,11 +1,8 @@
 """Puts answers into the archive, by the hooks: before their results are written.
 
-Makes a process's archive from the settings.
-
-Archives what a page or a sitemap brought, after it was read: only then is it known what may be kept of it.
-
-`noarchive`, and opt-outs in crawls that honour them, leave a note and no body. What was not read as a page (an error, a
-redirect, a document that no reader survives) has only its header to say so.
+A process makes its archive from the settings. What a page or a sitemap brought is archived after it was read: only then
+is it known what may be kept of it. `noarchive`, and opt-outs in crawls that honour them, leave a note and no body. What
+was not read as a page (an error, a redirect, a document that no reader survives) has only its header to say so.
 """
 
 from collections.abc import Callable, Mapping, Sequence

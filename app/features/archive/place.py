@@ -4,8 +4,7 @@
 
 Raises InputError for a place that cannot be, ServiceError where the store cannot serve.
 
-Moves closed segments to the object store: the index, the segment, its row, and then the files here go.
-
+A closed segment moves to the object store in this order: the index, the segment, its row; then the files here go.
 Several processes of a node share the folder; each file is locked by whoever uploads it. A crash anywhere repeats the
 upload of one segment, which ends in the same object.
 """

@@ -21,15 +21,18 @@ import threading
 from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+from http import HTTPStatus
 from struct import Struct
 from typing import NamedTuple
 from uuid import UUID
 
+from app.clock import EPOCH
 from app.errors import one_line
 from app.features.archive import record
 from app.features.archive.record import Payload
 from app.model import Archived, Capture, CaptureKind, Failure, Reply
+from app.model.page import RENDERED_TYPE
 from app.store.captures import Original
 
 NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
@@ -37,13 +40,10 @@ SAME_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest
 RENAMED = b"X-Archive-Orig-"
 _TRANSFER_CODING = b"transfer-encoding"
 _BLANK = re.compile(rb"\n[ \t\r\v\f]+\r\n")
-_BARE_304 = 304
 _HEAD = Struct("<q32sqqI")  # crawl, digest, capture, microseconds since 1970, bytes of the URL
 _SLOT = Struct("<I").unpack_from
-_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _TICK = timedelta(microseconds=1)
 URN = "urn:rendered:"
-CONTENT_TYPE = "text/html; charset=utf-8"
 DOCUMENT_URI = "X-Tiptoe-Document-URI"  # of our own, as ISO 28500:2017 5.1 allows
 
 
@@ -75,7 +75,7 @@ class KnownBodies:
     def put(self, crawl_id: int, body: HeldBody) -> None:
         """Remember a body. It takes the place of the oldest ones."""
         url = body.url.encode("utf-8", "surrogatepass")
-        ticks = (body.fetched_at - _BEGINNING) // _TICK
+        ticks = (body.fetched_at - EPOCH) // _TICK
         record = _HEAD.pack(crawl_id, body.payload_sha256, body.id, ticks, len(url)) + url
         size, length = len(self._ring), len(record)
         if length > size:
@@ -101,7 +101,7 @@ class KnownBodies:
             if of_crawl != crawl_id or digest != payload_sha256:
                 return None
             url = self._ring[at + _HEAD.size : at + _HEAD.size + length]
-        return HeldBody(id, url.decode("utf-8", "surrogatepass"), _BEGINNING + ticks * _TICK, digest)
+        return HeldBody(id, url.decode("utf-8", "surrogatepass"), EPOCH + ticks * _TICK, digest)
 
     def _slot(self, crawl_id: int, payload_sha256: bytes) -> int:
         start: int = _SLOT(payload_sha256)[0]
@@ -146,7 +146,7 @@ class Recording:
     @property
     def is_bare(self) -> bool:
         """The answer is a 304: it confirms a body, and brings none."""
-        return self.reply.status == _BARE_304
+        return self.reply.status == HTTPStatus.NOT_MODIFIED
 
     @property
     def truncated(self) -> str | None:
@@ -297,7 +297,7 @@ def conversion(document: RenderedDocument, id: UUID) -> bytes:
     fields = [
         *_document_named("conversion", record.named_id(id), document),
         ("WARC-Block-Digest", record.labelled(document.body_sha256)),
-        ("Content-Type", CONTENT_TYPE),
+        ("Content-Type", RENDERED_TYPE),
     ]
     if document.source_record is not None:
         fields.append(("WARC-Refers-To", record.named_id(document.source_record)))
@@ -331,7 +331,7 @@ def row(document: RenderedDocument, id: UUID, at: tuple[int, int, int]) -> Captu
         fetched_at=document.rendered_at,
         kind=CaptureKind.RENDERED.value,
         status=document.status,
-        content_type=CONTENT_TYPE,
+        content_type=RENDERED_TYPE,
         charset="utf-8",
         body_sha256=document.body_sha256,
         text_sha256=document.text_sha256,
@@ -357,7 +357,7 @@ def archived(capture: Capture, fields: Mapping[str, str], block: bytes) -> Archi
     return Archived(
         status=capture.status,
         reason="",
-        headers=[("content-type", fields.get("content-type", CONTENT_TYPE))],
+        headers=[("content-type", fields.get("content-type", RENDERED_TYPE))],
         body=block,
         truncated=capture.truncated,
         at=fields.get(DOCUMENT_URI.lower()),

@@ -23,8 +23,6 @@ from app.features.archive.segment import OPEN
 from app.model import Capture, CaptureKind, Segment, SegmentState
 from app.store import captures, db, segments
 
-ROWS_AT_ONCE = 10_000
-
 
 class Flaw(NamedTuple):
     """Something that is wrong.   segment: its name;   what: a phrase"""
@@ -181,7 +179,7 @@ def _rows(engine: Engine, segment_id: int) -> list[Capture]:
     while True:
         with db.transaction(engine) as tx:
             at = rows[-1].at_offset + 1 if rows else 0
-            found = captures.of_segment(tx, segment_id=segment_id, at=at, n=ROWS_AT_ONCE)
+            found = captures.of_segment(tx, segment_id=segment_id, at=at, n=10_000)
         if not found:
             return rows
         rows += found

@@ -1,10 +1,9 @@
-"""Writes the events of pages, by the hooks: in the settle that changes them, behind all that it writes of them.
+"""Writes the events of pages, by the hooks, in the settle that changes them, and sends them to subscribers.
 
-Sends subscribers what they have not got: in order, at least once, each at its own pace.
-
-A subscriber is lent to one sender at a time. One that does not answer rests, longer each time, and costs the others
-nothing. Requests go through the guard that all requests go through, with a bounded time, and no body of the answer is
-read but a little JSON.
+Events come behind all that a settle writes of the pages. They are sent in order, at least once, to each subscriber at
+its own pace. A subscriber is lent to one sender at a time. One that does not answer rests, longer each time, and costs
+the others nothing. Requests go through the guard that all requests go through, with a bounded time, and no body of the
+answer is read but a little JSON.
 """
 
 import time

@@ -1,6 +1,6 @@
 """Subscribers of a crawl's changes as rows. One query of webhooks.sql each. Secrets leave them in `claim` alone.
 
-Signs what is sent to a subscriber, as Standard Webhooks has it (standardwebhooks.com, version 1). Pure.
+What is sent to a subscriber is signed as Standard Webhooks has it (standardwebhooks.com, version 1):
 
     webhook-id         the cursor of the message's last event
     webhook-timestamp  seconds since 1970, when it was sent
@@ -118,11 +118,6 @@ def replay(tx: Connection, webhook_id: int, begin: Cursor) -> str | None:
     """Let a subscriber go on after a place. Returns its URL; None: there is none of this id."""
     row = db.run(tx, _sql["replay"], {"id": webhook_id, **_at(begin)}).one_or_none()
     return None if row is None else str(row.url)
-
-
-def crawl_of(tx: Connection, webhook_id: int) -> int | None:
-    row = db.run(tx, _sql["crawl_of"], {"id": webhook_id}).one_or_none()
-    return None if row is None else int(row.crawl_id)
 
 
 def claim(tx: Connection, *, lease_s: float) -> DueWebhook | None:

@@ -22,9 +22,6 @@ SET xid = :xid, at_id = :at_id, lineage = :lineage, next_try_at = clock_timestam
 WHERE id = :id
 RETURNING url
 
--- crawl_of: the crawl of a subscriber
-SELECT crawl_id FROM webhooks WHERE id = :id
-
 -- claim: lend the subscriber that has waited longest for an event, for a while; others are left to others
 UPDATE webhooks AS w
 SET next_try_at = clock_timestamp() + make_interval(secs => :lease_s)

@@ -1,9 +1,8 @@
-"""The columns that an export can have, in their order, and which of them a person asks for. Closed lists.
+"""The columns that an export can have, in their order, and its filters: closed lists that a person chooses from.
 
-Filters of an export: `status=200`, `url~/blog/`. A closed list for each kind, turned into the values of its query.
-
-Several values of one filter: any of them fits. Several filters: all of them hold. `~` is a regular expression as
-Postgres reads it; everything else is compared whole.
+A filter (`status=200`, `url~/blog/`) is turned into values of the query. Several values of one filter: any of them
+fits. Several filters: all of them hold. `~` is a regular expression as Postgres reads it; everything else is compared
+whole.
 """
 
 import re

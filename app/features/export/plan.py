@@ -1,10 +1,9 @@
-"""Checks what a person wants exported, before anything is written.
+"""Checks what a person wants exported, before anything is written, and lays out its columns.
 
-Lays items flat: a column for each field of one handler's items, with the names and types of the view `items_NAME`.
-
-A field keeps its name; a column of ours that has the same one is written with `_` in front, as in the view. JSON lines
-and CSV have each value as the item has it. Parquet has it in the column's type; what does not fit, of an item that
-another version made, is missing there and counted.
+The items of one handler have a column for each field, with the names and types of the view `items_NAME`. A field keeps
+its name; a column of ours that has the same one is written with `_` in front, as in the view. JSON lines and CSV have
+each value as the item has it. Parquet has it in the column's type; what does not fit, of an item that another version
+made, is missing there and counted.
 """
 
 import json

@@ -3,11 +3,9 @@
 Paging by key instead of one long cursor: a transaction that lasts as long as an export would keep Postgres from
 clearing up behind the frontier.
 
-Chooses pages by what their owners allow, and furnishes the evidence: the column `rights`.
-
-Fetches the columns of pages that are made from their archived bodies: html, plain_html, markdown, and the full text.
-
-All but plain_html are of what a browser made, where it did; plain_html is of the site's answer.
+Pages may be chosen by what their owners allow; the column `rights` is the evidence. Some columns are made from archived
+bodies: html, plain_html, markdown, and the full text. All but plain_html are of what a browser made, where it did;
+plain_html is of the site's answer.
 """
 
 from collections import Counter

@@ -3,16 +3,14 @@
     python -m app.features.extract.child SOCKET BYTES SOURCE…
 
 It loads the handlers and tells which there are, or the line why not. Then it receives page after page, calls the
-handler that is asked for, and answers with its items and links, or how it failed. It knows no settings and no
-database; an earlier body of a page it asks from its parent. `app.sandbox.wire` has its bounds, and
-`app.features.extract.process` starts and judges it.
+handler that is asked for, and answers with its items and links, or how it failed. It knows no settings and no database;
+an earlier body of a page it asks from its parent. `app.sandbox.wire` has its bounds, and `app.features.extract.process`
+starts and judges it.
 
-Turns what a handler yields into items: JSON objects that fit their model. Each misfit is one line for a person.
-
-Loads the user's handlers, from modules and files; in their own process, since an import can do anything.
-
-What cannot work is one line that names the module and the place: it does not import, it declares no handler, two
-handlers share a name. What the decorator refuses (`app.features.extract.handlers`) arrives here as it was said.
+Handlers are the user's, from modules and files: an import can do anything, and so can what they yield. That becomes
+items, JSON objects that fit their model; each misfit is one line for a person. What cannot be loaded is one line that
+names the module and the place: it does not import, it declares no handler, two handlers share a name. What the
+decorator refuses (`app.features.extract.handlers`) arrives here as it was said.
 """
 
 import dataclasses

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from app.errors import ArchiveMissing, InputError
 from app.extras import to_install
 from app.features.rights.purpose import UNKNOWN
+from app.model.page import RENDERED_TYPE
 
 if TYPE_CHECKING:
     from parsel import Selector, SelectorList
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from app.model.page import Page
 
 OF_THE_ANSWER: Final = ("headers", "body")
-RENDERED_TYPE: Final = "text/html; charset=utf-8"
 
 
 class PageLink(NamedTuple):

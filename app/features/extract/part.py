@@ -1,6 +1,7 @@
 """Notes for handlers what comes into the archive, by the hooks."""
 
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 
 import structlog
 from sqlalchemy import Connection
@@ -17,7 +18,6 @@ from app.store import extractions
 from app.store.extractions import DuePage
 
 HANDLERS = "handlers"  # the worker's resource: Sequence[HandlerSpec]
-NOT_MODIFIED = 304
 BACKLOG_MOST = 20_000  # that are counted
 _log = structlog.get_logger()
 
@@ -39,7 +39,7 @@ def _due(settling: Settling) -> None:
             row.to_render,
         )
         for row in settling.rows(CAPTURES)
-        if row.kind in {CaptureKind.PAGE, CaptureKind.RENDERED} and row.status != NOT_MODIFIED
+        if row.kind in {CaptureKind.PAGE, CaptureKind.RENDERED} and row.status != HTTPStatus.NOT_MODIFIED
     ]
     extractions.due(settling.tx, due, handlers)
 

@@ -28,7 +28,6 @@ from app.store.url_rows import Where
 
 AT_ONCE = 100  # rows that are taken, and written, together
 WRITE_S = 1.0
-ELSEWHERE_S = 60.0
 _log = structlog.get_logger()
 
 
@@ -126,7 +125,7 @@ class _Lot:
             return
         except SegmentElsewhere as error:
             with db.transaction(self.shared.engine) as tx:
-                extractions.give_back(tx, rows, node=error.node, due_s=ELSEWHERE_S)
+                extractions.give_back(tx, rows, node=error.node, due_s=60.0)
             self._passed(len(rows))
             self.shared.count("elsewhere")
             return

@@ -1,13 +1,12 @@
-"""Writes what came of rows that were handled: links, items and endings. And the state that runners share.
+"""Writes what came of rows that were handled: links, items and endings. Runners share its state.
 
 What is written counts only where the row still waits for the same capture and version. Items of a page and handler are
 replaced in one transaction. Links are admitted before it: a crash between the two admits them again, which changes
 nothing.
 
-Admits links that handlers yield, by the door that the links of a page use: `app.crawl.frontier`.
-
-It happens outside of visits: to a handler every link leads to another host, so that it evicts nothing there. Admitting
-a link again changes nothing, so that this may come before the endings are written.
+Links go through the door that the links of a page use (`app.crawl.frontier`). That happens outside of visits: to a
+handler every link leads to another host, so that it evicts nothing there. Admitting a link again changes nothing, so
+that this may come before the endings are written.
 """
 
 import socket

@@ -4,11 +4,12 @@ One query of near.sql each, in the caller's transaction. Fingerprints are signed
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypedDict
 
 from sqlalchemy import Connection
 
+from app.clock import EPOCH
 from app.features.near import fingerprint
 from app.features.near.likeness import START_CHARS
 from app.store import db
@@ -17,7 +18,6 @@ from app.store.url_rows import Where, places
 _sql = db.queries("near", __file__)
 KEYS_AT_ONCE = 50_000
 BEHIND = 1_000  # fingerprints that others may be comparing: those of five processes
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PLACE_BITS = 11  # of the key, below the microseconds; near.sql shifts by as many
 _SIGN = 1 << 63
 _KEY_BITS = 25  # of a key of `fingerprint.keys`; a crawl's id stands above
@@ -164,7 +164,7 @@ def place_of(fetched_at: datetime, key: bytes) -> int:
     Of two at one place the key decides.
     """
     of_key = int.from_bytes(key[:2].ljust(2, b"\0")) >> 16 - _PLACE_BITS
-    return (fetched_at - _EPOCH) // timedelta(microseconds=1) << _PLACE_BITS | of_key
+    return (fetched_at - EPOCH) // timedelta(microseconds=1) << _PLACE_BITS | of_key
 
 
 def crawls(tx: Connection) -> list[int]:

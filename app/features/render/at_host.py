@@ -41,7 +41,6 @@ from app.store.host_rows import Offer
 
 MOST_BYTES = 5_000_000  # of one answer, decoded
 REASON = "render"  # of the log
-POST_REASON = "render post"
 _log = structlog.get_logger()
 _LEAST_S = 0.05  # between two looks at the turn
 _LEAST_DEADLINE_S = 1.0
@@ -92,7 +91,7 @@ def _fetch(
         authorised=asking.authorised,
         fresh=is_post,  # over a kept connection it might be lost with it, and nobody would know whether it arrived
     )
-    sent = send.send(visit, slot, Sending(request, url, POST_REASON if is_post else REASON, crawl_id))
+    sent = send.send(visit, slot, Sending(request, url, "render post" if is_post else REASON, crawl_id))
     if sent is None:
         return Refused(RenderRefusal.BUDGET)
     reply, outcome, _ = sent

@@ -1,17 +1,16 @@
-"""A private HTTP cache (RFC 9111) for scripts and styles that many pages share. In memory, bounded in bytes.
+"""Decides what a rendered page's requests share: which answers are used again, and which headers are sent.
+
+Scripts and styles that many pages share are held in a private HTTP cache (RFC 9111), in memory, bounded in bytes.
 
 Stored is a 200 to a GET that says how long it is fresh, and sets no cookie. Nothing is revalidated: what is stale is
 fetched again. A worker's pages share it. Answers of origins that the operator has credentials for are kept out of it,
 so that an answer is the same to each.
 
-The request headers of a page's scripts that are sent, and the form of its requests. Pure.
-
-A list of names, each with its reason. Whatever says who asks (User-Agent, From, Signature, Cookie, Authorization), from
-where (Origin, Referer) or for whom (keys and tokens) is not on it, and so is never sent; our own identity is.
+Of the headers that a page's scripts set, those on a list of names are sent, each for its reason. Whatever says who asks
+(User-Agent, From, Signature, Cookie, Authorization), from where (Origin, Referer) or for whom (keys and tokens) is not
+on it, and so is never sent; our own identity is.
 """
 
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
@@ -19,6 +18,7 @@ from types import MappingProxyType
 from typing import Final
 
 from app.browser.values import Answer, ResourceKind, SubRequest
+from app.runtime.lru import Lru
 
 MOST_BYTES: Final = 64 * 1024 * 1024
 ENTRY_BYTES: Final = 1_000  # of Python's own objects
@@ -52,40 +52,19 @@ class SharedCache:
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most_bytes = most_bytes
-        self._bytes = 0
-        self._stored: OrderedDict[str, _Stored] = OrderedDict()
-        self._lock = threading.Lock()
+        self._stored: Lru[str, _Stored] = Lru(most_bytes)
 
     def get(self, url: str, resource: ResourceKind, now: float) -> Answer | None:
         """A fresh answer."""
-        if resource not in _KINDS:
-            return None
-        with self._lock:
-            found = self._stored.get(url)
-            if found is None:
-                return None
-            if found.until <= now:
-                self._drop(url)
-                return None
-            self._stored.move_to_end(url)
-            return found.answer
+        found = self._stored.get(url) if resource in _KINDS else None
+        return found.answer if found is not None and found.until > now else None
 
     def put(self, url: str, resource: ResourceKind, answer: Answer, now: float) -> None:
         """Store an answer if it may be."""
         fresh_s = fresh_for_s(answer) if resource in _KINDS else 0.0
-        if fresh_s <= 0 or _held_bytes(url, answer) > self._most_bytes:
-            return
-        with self._lock:
-            self._drop(url)
-            self._stored[url] = _Stored(answer, now + fresh_s)
-            self._bytes += _held_bytes(url, answer)
-            while self._bytes > self._most_bytes:
-                self._drop(next(iter(self._stored)))
-
-    def _drop(self, url: str) -> None:
-        dropped = self._stored.pop(url, None)
-        if dropped is not None:
-            self._bytes -= _held_bytes(url, dropped.answer)
+        held = _held_bytes(url, answer)
+        if fresh_s > 0 and held <= self._most_bytes:
+            self._stored.put(url, _Stored(answer, now + fresh_s), held)
 
 
 def _held_bytes(url: str, answer: Answer) -> int:

@@ -37,7 +37,7 @@ from app.crawl.frontier import pick
 from app.crawl.state.visit import Visit, outlast
 from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import CutOff, return_host, stay, take_up
-from app.errors import ArchiveStopped, is_ours, one_line
+from app.errors import ArchiveStopped, is_ours, raised
 from app.features.archive.keep import CAPTURES, holds, keeper_of
 from app.features.archive.recording import RenderedDocument
 from app.features.focus.on_host import focus_of
@@ -45,7 +45,8 @@ from app.features.render.at_host import rules_of
 from app.features.render.cache import SharedCache
 from app.features.render.requests import PageRequests
 from app.features.render.take_in import RENDERED, TakenIn, judge, read_in, take_in
-from app.model import Cause, Outcome, Refusal, Url, VisitEnding
+from app.model import Outcome, Refusal, Url, VisitEnding
+from app.model.reasons import KEPT_OUT
 from app.model.render import RenderEnding, RenderRefusal
 from app.policy import backoff
 from app.policy.focus.patterns import MUCH
@@ -59,8 +60,6 @@ TAKES_MOST: Final = 3
 PROBLEM_S: Final = 60.0
 SLOW_STARTS_MOST: Final = 4  # two of each thread, of half a minute each
 BUSY_SHARE: Final = 0.2  # of its time, that a browser has at least where a script keeps its page from rest
-KEPT_OUT: Final = frozenset({Cause.NOINDEX, Cause.OPTED_OUT, Cause.SITE_OPTED_OUT})
-_WHY_CHARS: Final = 300
 REST_S: Final = 5.0  # for what the page does beside its requests
 LEASE_REST_S: Final = 15.0  # of a lease, for reading the document, the settle, and the request that is under way
 # Scripts and styles of a document, as a browser finds them. A count for an estimate, not a parser.
@@ -134,7 +133,7 @@ class RenderTurns:
                 _log.exception("render.page_crashed")
                 visit.batch.back_to(mark)
                 del visit.batch.rows(CAPTURES)[captures:]
-                failed(visit, taken, one_line(f"rendering it raised {type(error).__name__}: {error}")[:_WHY_CHARS])
+                failed(visit, taken, raised("rendering it", error))
         return VisitEnding.RENDERED
 
     def _page(self, visit: Visit, taken: TakenRender, due: Due) -> None:

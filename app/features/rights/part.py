@@ -1,9 +1,8 @@
 """Records what owners state about the uses of their pages, by the hooks: with each answer, as it stood then.
 
-Withdraws pages of crawls that honour opt-outs as soon as a file of their site opts out, before any look at them.
-
-A robots.txt or a licence that was read whole just now counts, and none that could not be had. What one settle has no
-time for is withdrawn by the next look at each page.
+As soon as a file of a site opts out, its pages are withdrawn from crawls that honour it, before any look at them. A
+robots.txt or a licence that was read whole just now counts, and none that could not be had. What one settle has no time
+for is withdrawn by the next look at each page.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,6 +22,7 @@ from app.features.rights.purpose import PAYMENT, UNREAD
 from app.features.rights.rows import RightsRow, WithdrawnRow
 from app.hooks import answers
 from app.model import Cause, Origin, Outcome, Url
+from app.model.reasons import KEPT_OUT
 from app.policy import header_fields, tdm
 from app.policy.robots import Availability
 from app.policy.robots_match import Work
@@ -126,7 +126,6 @@ WITHDRAWN: SettlePart[WithdrawnRow] = SettlePart(
     words=lambda row: f"that the owner of {row['url']} keeps it out",
 )
 BY_SITE = SettleStep(name="withdrawn_by_site", rank=189, write=withdraw)
-_KEPT_OUT = frozenset({Cause.NOINDEX, Cause.OPTED_OUT, Cause.SITE_OPTED_OUT})
 _AS_BEFORE = frozenset({None, Outcome.PAGE, Outcome.UNCHANGED})
 
 
@@ -178,7 +177,7 @@ def _withdraw(visit: Visit, due: Due, wished: Wishes) -> None:
             "words": (wished.directives if by_robots else wished.opt_out) or wished.kept_out.value,
         }
         visit.batch.add(WITHDRAWN, row)
-    elif due.cause in _KEPT_OUT or due.outcome not in _AS_BEFORE:
+    elif due.cause in KEPT_OUT or due.outcome not in _AS_BEFORE:
         visit.batch.add(RETURNED, (visit.host_id, due.crawl_id, due.key))
 
 

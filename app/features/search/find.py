@@ -29,10 +29,8 @@ from app.store.crawls import Crawl
 RANKED = 2_000  # matches, the newest: to rank one takes some 0.05 ms
 LIMIT_MOST = 1_000
 ASKED_MOST = 1_000  # characters
-INDEX_FIRST_S = 2.0
 TIMEOUT_S = 20.0
 WAITING_MOST = 1_000_000
-_WAIT_STEP_S = 2.0
 POLL_S = 0.25
 _log = structlog.get_logger()
 AT_ONCE = 50  # pages: a settle that wants one of them waits for 0.1 s
@@ -96,7 +94,7 @@ def search_pages(
     """
     crawl = _searched(engine, settings, name)
     _check(asked, limit)
-    index_pages(engine, crawl_id=crawl.id, within_s=INDEX_FIRST_S)
+    index_pages(engine, crawl_id=crawl.id, within_s=2.0)
     with db.transaction(engine) as tx:
         host_id = _host_id(tx, host)
         with rows.bounded(tx, timeout_s):
@@ -121,7 +119,7 @@ def index_all(engine: Engine, settings: Settings, name: str, report: Callable[[i
     crawl = _searched(engine, settings, name)
     pages = 0
     while True:
-        indexed = index_pages(engine, crawl_id=crawl.id, within_s=_WAIT_STEP_S)
+        indexed = index_pages(engine, crawl_id=crawl.id, within_s=2.0)
         pages += indexed.pages
         if indexed.is_whole:
             return pages

@@ -2,9 +2,8 @@
 
 `app.store.pages.keep` queues the pages of crawls that are searched; beat indexes them (`janitor`).
 
-Chooses the text search configuration of a page's language, from those that this Postgres has.
-
-The codes are ISO 639-1's, as the first subtag of a BCP 47 tag has them; the configurations are Postgres' own, all by
+Each page is split into words by the text search configuration of its language, of those that this Postgres has. The
+codes are ISO 639-1's, as the first subtag of a BCP 47 tag has them; the configurations are Postgres' own, all by
 Snowball (https://www.postgresql.org/docs/current/textsearch-psql.html). A language without one is split into words and
 not stemmed. Languages that are written without spaces (Chinese, Japanese, Thai) are split at punctuation alone.
 """
@@ -29,7 +28,6 @@ SAMPLE = 300  # pages, the newest
 COMMON = 0.12  # share of these: one match in eight pages costs less to meet than to look up
 # MaxFragments: without it, a passage begins with the first word that was found.
 _PASSAGE = f'MaxFragments=1, MaxWords=35, MinWords=15, ShortWord=0, StartSel="{MARKS[0]}", StopSel="{MARKS[1]}"'
-SIMPLE: Final = "simple"
 _CONFIGS: Final[Mapping[str, str]] = {
     "ar": "arabic",
     "ca": "catalan",
@@ -232,7 +230,7 @@ def stemmers(available: Collection[str]) -> dict[str, str]:
 
 def stemming(available: Collection[str]) -> list[str]:
     """The configurations that pages may be indexed by."""
-    return sorted({SIMPLE, *stemmers(available).values()})
+    return sorted({"simple", *stemmers(available).values()})
 
 
 def drop_crawl(tx: Connection, crawl_id: int) -> int:

@@ -11,6 +11,7 @@ import structlog
 from psycopg.sql import SQL, Identifier
 from sqlalchemy import Connection, Engine, TextClause, text
 
+from app.errors import DETAIL_CHARS
 from app.plugins import Plugin
 from app.store import db
 
@@ -18,7 +19,6 @@ FAILURES_MOST = 3  # settles in a row in which nothing of a plugin's could be wr
 SETTLE_S = 1.0  # of all statements of a plugin in a settle, which holds locks of ours
 DDL_S = 30
 _POSTGRES = frozenset({"08", "25", "53", "57P", "58"})  # Postgres is away, full or read-only, whoever asks
-_WHY_CHARS = 300
 DROPPED_AT_ONCE = 10_000  # rows of a table
 _DROP = SQL("DELETE FROM {table} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {table} WHERE crawl_id = %s LIMIT %s))")
 _log = structlog.get_logger()
@@ -199,4 +199,4 @@ def _raise_ours(error: Exception) -> None:
 def _said(error: Exception) -> str:
     if getattr(error, "sqlstate", None) == "57014":
         return f"took more than {SETTLE_S:g} s"
-    return " ".join(str(error).split())[:_WHY_CHARS]
+    return " ".join(str(error).split())[:DETAIL_CHARS]

@@ -14,6 +14,7 @@ from app.model.page import Link
 from app.parse.html import said, tree
 from app.parse.html.text import fold
 from app.parse.html.tree import Element
+from app.policy.header_fields import RSL_TYPE
 
 MAX_ANCHOR_CHARS = 200
 MAX_FIELD_CHARS = 1000
@@ -43,7 +44,6 @@ _LEADS = re.compile(
 _LEADS_CHARS = 5_000  # of a script, as far as we look
 # TDMRep of 10 May 2024; what they mean is in `app.policy.tdm`.
 _TDM_NAMES = frozenset({"tdm-reservation", "tdm-policy"})
-_RSL_TYPE = "application/rsl+xml"  # RSL 1.0: <link rel=license>; a licence of another type is a text for persons
 _SEPARATORS = re.compile("[,;]")
 
 
@@ -133,7 +133,7 @@ class Survey:
             type_ = element.get("type") or "text/html"
             if _PAGE_TYPE.match(type_):
                 self.links.append(Link(href, rel=rel, kind="link"))
-            elif "license" in rel and type_.strip().lower() == _RSL_TYPE and element not in self._inert:
+            elif "license" in rel and type_.strip().lower() == RSL_TYPE and element not in self._inert:
                 self.tdm["license"] = f"{self.tdm.get('license', '')} {href}".strip()[:MAX_FIELD_CHARS]
         elif element not in self._inert:
             self.canonical = self.canonical or href

@@ -22,6 +22,7 @@ from app.parse import charset
 from app.parse.sitemap.elements import FLOOR, Walk
 from app.parse.sitemap.entry import Child, Entry, SitemapKind, is_url
 from app.parse.sitemap.markup import Feeder, plain
+from app.policy.media_type import GZIP
 from app.words import counted
 
 __all__ = ["Child", "Entry", "Limits", "SitemapKind", "SitemapReading"]
@@ -211,7 +212,6 @@ def _rescued(line: str) -> str:
 
 
 _PIECE_BYTES = 64 * 1024
-_GZIP = b"\x1f\x8b"  # RFC 1952 section 2.3.1
 _HOLLOW_BYTES = 1024 * 1024  # of gzip that may hold nothing; past it, gzip may be twice as long as its content
 _SIP_BYTES = 1024  # of gzip at a time: where it is broken, the content of the last ones is lost
 
@@ -226,9 +226,9 @@ def unpacked(chunks: Iterator[bytes], max_bytes: int, note: Callable[[str], None
     """
     chunks = _capped(chunks, max_bytes, note)
     for _ in range(2):
-        head = take(chunks, len(_GZIP))
+        head = take(chunks, len(GZIP))
         chunks = chain([head], chunks)
-        if not head.startswith(_GZIP):
+        if not head.startswith(GZIP):
             break
         chunks = _capped(_inflated(chunks, note), max_bytes, note)
     return chunks

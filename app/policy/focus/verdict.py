@@ -12,10 +12,10 @@ from typing import Final
 
 from app.model.url import target_of
 from app.policy.focus.shape import MARK
+from app.policy.moment import DAY_S
 from app.words import counted
 
 FEW: Final = 100  # requests, pages or recrawls: of fewer no share is judged
-DAY_S: Final = 86_400.0
 SLOW_MS: Final = 2_000
 MOST_LEFT: Final = 3  # patterns that are told of, whose URLs are refused
 _DIGIT: Final = re.compile(r"\d")

@@ -20,10 +20,10 @@ from app.errors import InputError, ServiceError, TiptoeError
 from app.features.changes.webhooks import Webhook
 from app.store import board, db
 from app.web.board import Pulse, board_of
+from app.web.pages.pages_found import CRAWLS
 from app.web.render import page
 from app.words import harmless
 
-CRAWLS: Final = 200
 SHOWN: Final = 100
 AT_ONCE: Final = 200
 EVERY_S, PING_S = 1.0, 15.0

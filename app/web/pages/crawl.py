@@ -19,7 +19,6 @@ from app.web.render import page, when
 
 HOSTS = 10
 HOSTS_MOST = 10_000  # of a crawl, to be sorted at each look
-COUNT_WAIT_S = 0.1
 
 
 def show(request: Request) -> Response:
@@ -51,7 +50,7 @@ def counted(request: Request) -> Response:
     shared = board_of(request)
     found = crawls.find(shared.engine, request.query_params.get("name", ""))
     exactly = bool(request.query_params.get("exactly"))
-    count = (shared.exact if exactly else shared.counts).of(found.name, wait_s=COUNT_WAIT_S)
+    count = (shared.exact if exactly else shared.counts).of(found.name, wait_s=0.1)
     more: dict[str, Any] = {"days": DAYS, "kept_times": KEPT_TIMES, "kept_most_s": KEPT_MOST_S}
     return page(request, "crawl_counted.html", crawl=found, exactly=exactly, count=count, **more)
 

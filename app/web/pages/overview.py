@@ -14,7 +14,6 @@ from app.web.board import board_of
 from app.web.live import crawl_texts, told, tone_of
 from app.web.render import page
 
-LATEST_ORDERS = 5
 CRAWLS_MOST = 500
 VISITS = 100
 RUNNING = 5_000
@@ -33,7 +32,7 @@ def show(request: Request) -> Response:
         crawls=[(crawl, crawl_texts(crawl)) for crawl in now.crawls],
         pulse=now,
         live=told(now, checks),
-        orders=lists.orders(shared.engine, n=LATEST_ORDERS),
+        orders=lists.orders(shared.engine, n=5),
     )
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from app.crawl.state.lease import LEASE_MARGIN_S, Lease
+from app.config.settings import LEASE_MARGIN_S
+from app.crawl.state.lease import Lease
 from app.crawl.state.worker import Worker
 from app.model import Page
 from app.runtime.memory_gate import BYTES_PER_BYTE, SMALL_BYTES, MemoryGate

@@ -270,11 +270,14 @@ def test_its_thread_tries_again_by_itself(engine: Engine, make_writer: MakeWrite
 
 def test_its_threads_end_with_it(engine: Engine, make_writer: MakeWriter) -> None:
     keeper = make_keeper(make_writer(), Clock())
-    before = threading.active_count()
+    before = set(threading.enumerate())
     keeper.start()
-    assert threading.active_count() == before + 2
+    begun = set(threading.enumerate()) - before
+    assert {each.name for each in begun} == {"archive"}
     keeper.close()
-    assert threading.active_count() == before
+    for each in set(threading.enumerate()) - before:  # the last move is over, its thread may be about to end
+        each.join(timeout=30.0)
+        assert not each.is_alive()
 
 
 def test_closing_the_keeper_makes_segments_final(engine: Engine, make_writer: MakeWriter, folder: Path) -> None:
