@@ -65,9 +65,7 @@ def leave(kind: str) -> None:
     print(resident() - before)
 
 
-@pytest.mark.parametrize(
-    "kind", ["attributes", pytest.param("too many attributes of a tag", marks=pytest.mark.faults)]
-)
+@pytest.mark.parametrize("kind", ["attributes", pytest.param("too many attributes of a tag", marks=pytest.mark.faults)])
 def test_made_up_names_leave_no_memory(kind: str) -> None:
     argv = [sys.executable, "-m", "tests.parse.test_dictionary", kind]
     said = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True).stdout
