@@ -38,7 +38,7 @@ ROOMS_SAID = -p tests.rooms -o console_output_style=classic
 THREE = $(BIN)/python -m pytest -q -n 3 --dist worksteal $(ROOMS_SAID)
 TESTS = $(THREE) -m 'not faults and (not acceptance or smoke)'
 WHOLE = 'faults or (acceptance and not smoke)'
-ROOMS = $(addprefix tests/,faults acceptance beat browser face features/archive features/extract features/render hostile local metrics parse runtime sandbox web workers)
+ROOMS = $(addprefix tests/,faults acceptance beat bench browser face features/archive features/extract features/focus features/render hostile local metrics parse runtime sandbox web workers)
 
 # Tests start a hundred processes of Python: without bytecode each of them would compile all of Tiptoe again.
 test check coverage faults-quick faults: export PYTHONDONTWRITEBYTECODE :=

@@ -17,7 +17,6 @@ from bench import (
     scale,
     search,
     shared_address,
-    slow,
 )
 from bench.report import BenchError
 
@@ -26,7 +25,6 @@ BENCHES: dict[str, Callable[[argparse.Namespace], None]] = {
     "claim": claim.main,
     "polite": polite.main,
     "fleet": fleet.main,
-    "slow": slow.main,
     "road": road.main,
     "real": real.main,
     "shared": shared_address.main,
@@ -99,7 +97,7 @@ def _of_the_run(run: argparse._ArgumentGroup) -> None:
         "--seconds",
         type=int,
         default=60,
-        help="polite, fleet, slow, road, real: length of the run; D: 60",
+        help="polite, fleet, road, real: length of the run; D: 60",
     )
     run.add_argument("--scenes", help=f"shared: of {','.join(shared_address.SCENES)} and their like; D: all")
     run.add_argument("--threads", type=_numbers, default=64, help="road: of a process, one run each; D: 64")

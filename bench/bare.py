@@ -6,11 +6,8 @@ machine, not a crawler. As a script (`python bare.py URL…`) it is one of the t
 
 import os
 import sys
-import tempfile
 from collections import deque
 from collections.abc import Mapping
-from contextlib import ExitStack
-from pathlib import Path
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 import requests
@@ -43,21 +40,9 @@ def crawl_host(session: requests.Session, seed: str) -> None:
 
 def run(seeds: list[str], timeout_s: float, *, env: Mapping[str, str] | None = None) -> None:
     """Two processes, the hosts dealt between them; env: beside ours. Raises BenchError."""
-    from bench.children import group, tail, wait
-    from bench.report import BenchError
+    from bench.children import together
 
-    with tempfile.TemporaryDirectory(prefix="tiptoe-bench-") as folder, ExitStack() as stack:
-        logs = [Path(folder) / f"bare-{n}.log" for n in range(2)]
-        children = [
-            stack.enter_context(
-                group([sys.executable, __file__, *seeds[n::2]], log=log, env={**os.environ, **(env or {})})
-            )
-            for n, log in enumerate(logs)
-        ]
-        wait(children, timeout_s)
-        for child, log in zip(children, logs, strict=True):
-            if child.returncode:
-                raise BenchError(f"the bare loop failed: {tail(log)}")
+    together("the bare loop", [[sys.executable, __file__, *seeds[n::2]] for n in range(2)], timeout_s, env=env)
 
 
 if __name__ == "__main__":

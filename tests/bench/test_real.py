@@ -102,6 +102,7 @@ def _arguments(**given: object) -> argparse.Namespace:
     return argparse.Namespace(**(usual | {"sample": Path("/nowhere")} | given))
 
 
+@pytest.mark.acceptance
 def test_a_few_pages_are_crawled_by_both_and_compared(capsys: pytest.CaptureFixture[str]) -> None:
     real.main(_arguments())
     said = [line.split() for line in capsys.readouterr().out.splitlines()]

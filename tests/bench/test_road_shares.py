@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from bench import road, road_judge
-from bench.road_sizes import Sizes
+from bench.road import Sizes
 from bench.road_web import Request
 
 REQUEST = Request(

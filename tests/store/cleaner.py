@@ -68,6 +68,9 @@ class Cleaner:
         self._backends.clear()
 
     def _remember(self, connection: Any, _: object) -> None:
+        """A test may hold a transaction open for as long as a busy machine takes: Postgres ends none of them for it."""
+        connection.execute("SET idle_in_transaction_session_timeout = 0")
+        connection.commit()
         self._backends.add(connection.info.backend_pid)
 
     def _emptied(self, database_url: str) -> Engine:

@@ -4,6 +4,7 @@ import gzip
 import zlib
 from collections.abc import Iterable, Iterator
 from itertools import chain, repeat
+from typing import Any
 
 import pytest
 
@@ -57,16 +58,35 @@ def taken(parts: Iterable[bytes]) -> tuple[int, SitemapReading]:
     return stream.taken, reading
 
 
-@pytest.mark.parametrize("name", FLOODS)
-def test_marks_without_entries_end_after_a_bound(name: str) -> None:
-    for start in STARTS:
-        octets, reading = taken(flood(start, FLOODS[name]))
-        assert octets <= MOST_BYTES_BETWEEN + 4 * BLOCK, start
-        assert reading.problem
+def each_after_a_start() -> Iterator[Any]:
+    """Each flood after one of the starts by turns; after the others in the long form."""
+    for number, name in enumerate(FLOODS):
+        for start in STARTS:
+            marks = () if start == STARTS[number % len(STARTS)] else pytest.mark.faults
+            yield pytest.param(start, name, marks=marks)
 
 
-@pytest.mark.parametrize("name", ["ampersands", "references", "instructions", "white space", "unknown elements"])
-@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize(("start", "name"), [*each_after_a_start()])
+def test_marks_without_entries_end_after_a_bound(start: str, name: str) -> None:
+    octets, reading = taken(flood(start, FLOODS[name]))
+    assert octets <= MOST_BYTES_BETWEEN + 4 * BLOCK
+    assert reading.problem
+
+
+@pytest.mark.parametrize(
+    ("name", "times"),
+    [
+        ("references", 1),
+        ("white space", 1),
+        ("ampersands", 2),
+        *(
+            pytest.param(name, times, marks=pytest.mark.faults)
+            for name in ("references", "instructions", "unknown elements")
+            for times in (1, 2)
+            if (name, times) != ("references", 1)
+        ),
+    ],
+)
 def test_so_do_packed_ones(name: str, times: int) -> None:
     parts: Iterable[bytes] = flood("<urlset>", FLOODS[name])
     unpacked = 0
@@ -90,7 +110,7 @@ def test_so_do_packed_ones(name: str, times: int) -> None:
 
 def test_an_entry_now_and_then_does_not_lengthen_it_for_ever() -> None:
     """A page for every 100,000 marks: the file as a whole is bounded."""
-    unit = "<url><loc>https://h/a</loc></url>" + "&#65;" * 100_000
+    unit = "<url><loc>https://h/a</loc></url>" + "&lt;" * 100_000
     stream = Parts(chain([b"<urlset>"], repeat(unit.encode(), 100)))
     reading = SitemapReading(stream)
     pages = list(reading)
