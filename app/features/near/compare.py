@@ -105,19 +105,21 @@ def judge(tx: Connection, lot: Alike) -> JudgedLot:
     heads = _Heads(originals)
     asked = [each for each in lot.pages if each.id in own and not each.is_gone and any(earlier[each.id])]
     for first in range(0, len(asked), TEXTS_OF):
-        some = [(page, Reading(own[page.id])) for page in asked[first : first + TEXTS_OF]]
+        some = asked[first : first + TEXTS_OF]
+        mine = {page.id: Reading(own[page.id]) for page in some}
         wanted: set[int] = set()
-        for page, text in some:
+        for page in some:
             can_be = [like for like in outside[page.id] if like.id in originals]
-            wanted.update(like.id for like in heads.fitting(page.id, text, can_be))
+            wanted.update(like.id for like in heads.fitting(page.id, mine[page.id], can_be))
         read = _Readings({**rows.texts(tx, page.crawl_id, wanted), **own})
-        for page, text in some:
+        for page in some:
+            text = mine.pop(page.id)  # the forms that are made of it from here on are not kept
             closest = earlier[page.id].closest(unwanted)[:MOST_LIKE]
             closest = [like for like in closest if like.id in originals and like.id not in repeats][:MOST_READ]
             if sum(like.bits == 0 for like in closest) == MOST_READ:
                 judged.crowded.add(page.id)
             fitting = [like for like in heads.fitting(page.id, text, closest) if like.id in read.texts]
-            note = _note(page, Reading(own[page.id]), fitting, originals, read) if fitting else None
+            note = _note(page, text, fitting, originals, read) if fitting else None
             if note is not None:
                 judged.notes[page.where] = note
                 if repeats_another(note):
