@@ -191,7 +191,10 @@ def _fingerprint(engine: Engine, crawl_id: int, lots: Lots) -> int:
 
         done = fingerprint(tx, waiting)
         rows.done(tx, crawl_id, [each.id for each in done])
-        _part_from(tx, [(each.where, each.url) for each in done if each.noted and each.main_text is None])
+        parted = [(each.where, each.url) for each in done if each.noted and each.main_text is None]
+        if parted:
+            hosts.lock(tx, sorted({where[0] for where, _ in parted}))
+            _part_from(tx, parted)
         return len(done)
 
 
@@ -228,9 +231,11 @@ def _write(tx: Connection, pages: Sequence[DuePrint], notes: Mapping[Where, Note
 
 
 def _part_from(tx: Connection, parted: Sequence[tuple[Where, str | None]]) -> None:
-    """Drop the notes of pages that are like no other any more, and return their links to their lanes."""
+    """Drop the notes of pages that are like no other any more, and return their links to their lanes.
+
+    Their hosts are locked.
+    """
     if parted:
-        hosts.lock(tx, sorted({where[0] for where, _ in parted}))
         rows.forget(tx, sorted({where for where, _ in parted}))
         _return_lanes(tx, [(*where[:2], url) for where, url in parted if url is not None])
 
