@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,7 @@ def _compare(engine: Engine, texts: list[str], *, mirrors: int, processes: int) 
 
 def compare_all(url: str) -> None:
     """Compare until nothing waits, as one of the processes. Prints its CPU."""
+    import_module("app.features.near.compare_lot")  # and numpy, which else the first lot does
     engine = db.connect(url, session_name="comparer")
     print("ready", flush=True)
     sys.stdin.readline()

@@ -19,7 +19,7 @@ from app.features.near.likeness import (
     is_titled_alike,
     likeness,
 )
-from app.features.near.rows import DuePrint, Note, OlderPage
+from app.features.near.rows import DuePrint, Note, OlderPage, repeats_another
 from app.store.url_rows import Where
 
 TEXTS_OF = 50  # pages whose originals' texts are held at once
@@ -177,11 +177,6 @@ class _Heads:
         if found is None:
             found = self._fits[mine, other] = not is_headed_otherwise(text, self._starts[other])
         return found
-
-
-def repeats_another(note: Note | None) -> bool:
-    """Whether a page is a near duplicate. It is no original, so nothing looks for it, until it is compared anew."""
-    return note is not None and note["kind"] == Likeness.NEAR
 
 
 class _Readings(dict[int, Reading]):
