@@ -341,7 +341,7 @@ WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key
   AND nullif(u.state, '') = 'queued'
 
 -- orphans: duplicates whose original is gone, in active crawls
--- Among a random sample of the table's blocks: all of a small one. It is asked every other second: joined with all of
+-- Among a random sample of the table's blocks: all of a small one. It is asked every five seconds: joined with all of
 -- the frontier it would keep Postgres busy. LATERAL looks each original up.
 SELECT d.host_id, d.crawl_id, d.key, d.url, d.kind, d.of_url
 FROM duplicates AS d TABLESAMPLE SYSTEM (
