@@ -23,7 +23,7 @@ from app.features.near.rows import DuePrint, Note, OlderPage, repeats_another
 from app.store.url_rows import Where
 
 TEXTS_OF = 50  # pages whose originals' texts are held at once
-READ_AT_ONCE = 8  # originals: one of 200,000 letters takes 6 MB while it is compared
+READ_AT_ONCE = 8  # originals: one of 200,000 letters takes 8 MB while it is compared
 MOST_LIKE = 8  # fingerprints that are looked at for a page, the closest; some may be of pages that are gone
 MOST_OF_HOST = 4  # of these that are found on its host alone
 MOST_READ = 4  # texts that are read
