@@ -198,7 +198,7 @@ def _schedule(settings: Settings) -> dict[str, dict[str, Any]]:
         every_s["trim"] = 1.0
     every_s |= {janitor.name: janitor.every_s for janitor in plugins.janitors()}
     in_place = {"task": "tiptoe.dispatch", "schedule": settings.dispatch_tick_s, "options": {"in_place": True}}
-    beside = {"task": "tiptoe.near", "schedule": 2.0, "options": {"beside": True}}
+    beside = {"task": "tiptoe.near", "schedule": 5.0, "options": {"beside": True}}
     return {"dispatch": in_place, "near": beside} | {
         name: {"task": f"tiptoe.{name}", "schedule": seconds, "options": expiring(settings.broker_url, 10 * seconds)}
         for name, seconds in every_s.items()

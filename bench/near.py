@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from bench import cpu, tree
 PAGES = 2_000
 LOOKUPS = 1_000
 LOT = 20_000
+PACE = 8  # pages that one host is ahead of another
 COPY = "COPY fingerprint_keys (key, place, fingerprint_id, simhash) FROM STDIN"
 TABLES = ("fingerprints", "fingerprint_keys")
 COMPARER = "import sys; from bench.near import compare_all; compare_all(sys.argv[1])"
@@ -46,6 +48,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=1_000_000, help="fingerprints that are looked up among")
     parser.add_argument("--processes", type=int, nargs="*", default=[1, 2], help="so many compare at once, in turn")
     parser.add_argument("--mirrors", type=int, default=4, help="hosts that have all pages, but for a name")
+    parser.add_argument("--first", action="store_true", help="that name stands first: no mirror is a duplicate")
     args = parser.parse_args()
     texts = _texts(args.folder)
     _fingerprint(texts)
@@ -56,7 +59,7 @@ def main() -> None:
             engine = db.connect(services.database_url)
             for mirrors in (1, args.mirrors):
                 for processes in args.processes:
-                    _compare(engine, texts, mirrors=mirrors, processes=processes)
+                    _compare(engine, texts, mirrors=mirrors, processes=processes, first=args.first)
             _fill(engine, args.documents)
             _look_up(engine, args.documents)
             engine.dispose()
@@ -83,9 +86,9 @@ def _fingerprint(texts: list[str]) -> None:
             print(f"{n} pages, {sum(map(len, words)) / n:.0f} words each: {took / n * 1000:.3f} ms a fingerprint")
 
 
-def _compare(engine: Engine, texts: list[str], *, mirrors: int, processes: int) -> None:
+def _compare(engine: Engine, texts: list[str], *, mirrors: int, processes: int, first: bool) -> None:
     """The job, over all pages as a crawl leaves them, by so many processes."""
-    _put(engine, texts, mirrors)
+    _put(engine, texts, mirrors, first=first)
     url = engine.url.render_as_string(hide_password=False)
     comparers = [_start(url) for _ in range(processes)]
     for each in comparers:
@@ -114,6 +117,7 @@ def _compare(engine: Engine, texts: list[str], *, mirrors: int, processes: int) 
 
 def compare_all(url: str) -> None:
     """Compare until nothing waits, as one of the processes. Prints its CPU."""
+    import_module("app.features.near.compare_lot")  # and numpy, which else the first lot does
     engine = db.connect(url, session_name="comparer")
     print("ready", flush=True)
     sys.stdin.readline()
@@ -138,16 +142,17 @@ def _waits(engine: Engine, comparers: list[subprocess.Popen[str]]) -> tuple[int,
     return looks, waits
 
 
-def _put(engine: Engine, texts: list[str], mirrors: int) -> None:
-    """Pages as a crawl leaves them, in the order in which they were fetched."""
+def _put(engine: Engine, texts: list[str], mirrors: int, *, first: bool) -> None:
+    """Pages as a crawl leaves them, in the order in which they were fetched.   first: they begin with their host"""
+    rng = random.Random(3)
     rows: list[dict[str, Any]] = [
         {
             "host": host,
             "key": sha256(f"{host} {n}".encode()).digest(),
             "url": f"http://h{host}.test/{n}",
-            "text": f"{each} Served by h{host}.",
+            "text": f"{each}\nServed by h{host}." if not first else f"Served by h{host}.\n{each}",
             "same": sha256(f"{host} {each}".encode()).digest(),
-            "n": n * mirrors + host,
+            "n": int((n + rng.random() * PACE) * mirrors),
         }
         for n, each in enumerate(texts)
         for host in range(1, mirrors + 1)

@@ -119,7 +119,7 @@ def test_a_settle_looks_at_no_more_than_it_needs(
 def test_a_comparison_looks_at_no_more_than_it_needs(
     some: Engine, room: str, name: str, values: dict[str, Any], table: str, most: int
 ) -> None:
-    plan = _explained(some, queries("near")["fresh_plans"], {}, queries(room)[name], values)
+    plan = _explained(some, queries("near")["begin"], {}, queries(room)[name], values)
     assert sum(looked_at(plan, table)) <= most, json.dumps(plan, indent=1)
 
 

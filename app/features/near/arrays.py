@@ -11,6 +11,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np  # it reads the environment once
 import numpy.typing as npt  # the same
 
+Bools: TypeAlias = npt.NDArray[np.bool_]
 Signed: TypeAlias = npt.NDArray[np.int64]
 Unsigned: TypeAlias = npt.NDArray[np.uint64]
-__all__ = ["Signed", "Unsigned", "np"]
+__all__ = ["Bools", "Signed", "Unsigned", "np"]

@@ -8,6 +8,8 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from app.features.near import rows
+from app.features.near.alike import Within
+from app.features.near.arrays import np
 from app.features.near.likeness import (
     START_CHARS,
     Likeness,
@@ -17,11 +19,11 @@ from app.features.near.likeness import (
     is_titled_alike,
     likeness,
 )
-from app.features.near.rows import DuePrint, Note, OlderPage
+from app.features.near.rows import DuePrint, Note, OlderPage, repeats_another
 from app.store.url_rows import Where
 
 TEXTS_OF = 50  # pages whose originals' texts are held at once
-READ_AT_ONCE = 8  # originals: one of 200,000 letters takes 6 MB while it is compared
+READ_AT_ONCE = 8  # originals: one of 200,000 letters takes 8 MB while it is compared
 MOST_LIKE = 8  # fingerprints that are looked at for a page, the closest; some may be of pages that are gone
 MOST_OF_HOST = 4  # of these that are found on its host alone
 MOST_READ = 4  # texts that are read
@@ -37,15 +39,13 @@ class Close(NamedTuple):
 
 
 class Earlier(NamedTuple):
-    """Fingerprints of pages before that one is like: of the whole crawl, and of its host in more bits."""
+    """Fingerprints of pages before that one is like, the closest first.
 
-    of_crawl: set[Close]
-    of_host: set[Close]
+    outside: of the crawl but of no page of its lot;   of_host: of its host in more bits, of its lot too
+    """
 
-    def closest(self, unwanted: Set[int] = frozenset()) -> list[Close]:
-        """The closest that may be looked at.   unwanted: nobody of the crawl looks for them"""
-        of_crawl = (like for like in self.of_crawl if like.id not in unwanted)
-        return sorted({*of_crawl, *sorted(self.of_host)[:MOST_OF_HOST]})
+    outside: Sequence[Close]
+    of_host: Sequence[Close]
 
 
 class JudgedLot(NamedTuple):
@@ -59,72 +59,106 @@ class JudgedLot(NamedTuple):
 
 
 class Alike(NamedTuple):
-    """Pages of a lot, the earliest first, what they are like, and what is known of it.
+    """A lot, the earliest page first, what its pages are like, and what is known of it.
 
+    lot        and within: the pages, some of which wait, and how they are like each other
+    pages      those that are compared
     earlier    by the ids of the pages' fingerprints
-    outside    those of it that are of no page of the lot, the closest
     texts      of pages of the lot that are like others
     originals  pages that can be originals, by fingerprint
     """
 
+    lot: Sequence[DuePrint]
+    within: Within
     pages: Sequence[DuePrint]
     earlier: Mapping[int, Earlier]
-    outside: Mapping[int, Sequence[Close]]
     texts: Mapping[int, str]
     originals: Mapping[int, OlderPage]
 
 
-def read(tx: Connection, pages: Sequence[DuePrint], earlier: Mapping[int, Earlier]) -> Alike:
-    """The texts of those of a lot that are like others, and the pages that can be originals."""
-    lot = {each.id: each for each in pages}
-    outside = {id: [like for like in earlier[id].closest() if like.id not in lot][:MOST_LIKE] for id in lot}
-    alike = {id for id in lot if any(earlier[id])}
+def read(
+    tx: Connection, lot: Sequence[DuePrint], within: Within, earlier: Mapping[int, Earlier], waiting: Set[int]
+) -> Alike:
+    """The texts of those of a lot that are like others, and the pages that can be originals.
+
+    waiting: they are not compared
+    """
+    pages = {each.id: each for each in lot if each.id not in waiting}
+    likes = {like.id for id in pages for found in earlier[id] for like in found}
+    alike = {
+        each.id
+        for at, each in enumerate(lot)
+        if each.id in pages and (within.has_like[at] or within.is_like[at] or each.id in likes or any(earlier[each.id]))
+    }
     if not alike:
-        return Alike(pages, earlier, outside, {}, {})
-    likes = {like.id for id in alike for found in earlier[id] for like in found}
-    texts = rows.texts(tx, pages[0].crawl_id, alike | (likes & lot.keys()))
-    originals = rows.originals(tx, pages[0].crawl_id, {like.id for found in outside.values() for like in found})
+        return Alike(lot, within, list(pages.values()), earlier, {}, {})
+    texts = rows.texts(tx, lot[0].crawl_id, alike)
+    originals = rows.originals(tx, lot[0].crawl_id, likes - pages.keys())
     of_lot = {
         id: OlderPage(id, page.host_id, page.key, page.url, page.title, text[:START_CHARS])
         for id, text in texts.items()
-        for page in [lot[id]]
+        for page in [pages[id]]
         if page.url is not None and not page.is_gone
     }
-    return Alike(pages, earlier, outside, texts, originals | of_lot)
+    return Alike(lot, within, list(pages.values()), earlier, texts, originals | of_lot)
 
 
-def judge(tx: Connection, lot: Alike) -> JudgedLot:
+def judge(tx: Connection, alike: Alike) -> JudgedLot:
     """A note for each page that is like another: the closest original that it repeats, else the closest for review.
 
     One after another, as if each were a lot of its own: what is found does not depend on who compares how many at once.
     """
     judged = JudgedLot({}, set())
     repeats: set[int] = set()  # pages of this lot that are no originals, as it turns out
-    unwanted: set[int] = set()  # these, and crowded ones
-    _, earlier, outside, own, originals = lot
-    heads = _Heads(originals)
-    asked = [each for each in lot.pages if each.id in own and not each.is_gone and any(earlier[each.id])]
+    own, originals = alike.texts, alike.originals
+    closest, heads = _Closest(alike), _Heads(originals)
+    asked = [each for each in alike.pages if each.id in own and not each.is_gone and closest.has_any(each.id)]
     for first in range(0, len(asked), TEXTS_OF):
-        some = [(page, Reading(own[page.id])) for page in asked[first : first + TEXTS_OF]]
+        some = asked[first : first + TEXTS_OF]
+        mine = {page.id: Reading(own[page.id]) for page in some}
         wanted: set[int] = set()
-        for page, text in some:
-            can_be = [like for like in outside[page.id] if like.id in originals]
-            wanted.update(like.id for like in heads.fitting(page.id, text, can_be))
-        read = _Readings({**rows.texts(tx, page.crawl_id, wanted), **own})
-        for page, text in some:
-            closest = earlier[page.id].closest(unwanted)[:MOST_LIKE]
-            closest = [like for like in closest if like.id in originals and like.id not in repeats][:MOST_READ]
-            if sum(like.bits == 0 for like in closest) == MOST_READ:
+        for page in some:
+            can_be = [like for like in alike.earlier[page.id].outside if like.id in originals]
+            wanted.update(like.id for like in heads.fitting(page.id, mine[page.id], can_be))
+        read = _Readings({**rows.texts(tx, alike.lot[0].crawl_id, wanted), **own})
+        for page in some:
+            text = mine.pop(page.id)  # the forms that are made of it from here on are not kept
+            likes = [like for like in closest.of(page.id) if like.id in originals and like.id not in repeats]
+            likes = likes[:MOST_READ]
+            if sum(like.bits == 0 for like in likes) == MOST_READ:
                 judged.crowded.add(page.id)
-            fitting = [like for like in heads.fitting(page.id, text, closest) if like.id in read.texts]
-            note = _note(page, Reading(own[page.id]), fitting, originals, read) if fitting else None
+            fitting = [like for like in heads.fitting(page.id, text, likes) if like.id in read.texts]
+            note = _note(page, text, fitting, originals, read) if fitting else None
             if note is not None:
                 judged.notes[page.where] = note
                 if repeats_another(note):
                     repeats.add(page.id)
             if page.id in repeats or page.id in judged.crowded:
-                unwanted.add(page.id)
+                closest.forget(page.id)
     return judged
+
+
+class _Closest:
+    """Finds the closest pages before each page of a lot that somebody of the crawl looks for."""
+
+    def __init__(self, alike: Alike) -> None:
+        self._lot, self._within, self._earlier = alike.lot, alike.within, alike.earlier
+        self._at = {each.id: at for at, each in enumerate(alike.lot)}
+        self._unwanted = np.zeros(len(alike.lot), np.bool_)
+
+    def has_any(self, id: int) -> bool:
+        return self._within.has_like[self._at[id]] or any(self._earlier[id])
+
+    def forget(self, id: int) -> None:
+        """Leave a page out: nobody looks for one that repeats another, but on its own host."""
+        self._unwanted[self._at[id]] = True
+
+    def of(self, id: int) -> list[Close]:
+        found = {*self._earlier[id].outside, *self._earlier[id].of_host}
+        for bits, at in self._within.closest(self._at[id], self._unwanted, most=MOST_LIKE):
+            page = self._lot[at]
+            found.add(Close(bits, page.place, page.key, page.id))
+        return sorted(found)[:MOST_LIKE]
 
 
 class _Heads:
@@ -143,11 +177,6 @@ class _Heads:
         if found is None:
             found = self._fits[mine, other] = not is_headed_otherwise(text, self._starts[other])
         return found
-
-
-def repeats_another(note: Note | None) -> bool:
-    """Whether a page is a near duplicate. It is no original, so nothing looks for it, until it is compared anew."""
-    return note is not None and note["kind"] == Likeness.NEAR
 
 
 class _Readings(dict[int, Reading]):

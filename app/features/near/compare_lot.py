@@ -7,17 +7,18 @@ the other's. What another process holds is not waited for: whoever depends on it
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
 from sqlalchemy import Connection
 
 from app.features.near import rows
-from app.features.near.alike import Print, Prints
-from app.features.near.compare import MOST_OF_HOST, Close, Earlier, judge, read, repeats_another
+from app.features.near.alike import Print, Prints, Within
+from app.features.near.arrays import np
+from app.features.near.compare import MOST_LIKE, MOST_OF_HOST, Close, Earlier, judge, read
 from app.features.near.fingerprint import DUPLICATE_BITS, REVIEW_BITS
 from app.features.near.likeness import Likeness, Reading
-from app.features.near.rows import DuePrint, Fingerprint, Like, Note, Waiting
+from app.features.near.rows import DuePrint, Fingerprint, Like, Note, Waiting, repeats_another
 from app.features.near.simhash import simhash
 from app.store.url_rows import Where
 
@@ -79,7 +80,7 @@ def compare(tx: Connection, lot: Sequence[DuePrint]) -> Compared:
     crawl_id = lot[0].crawl_id
     likes = _likes(tx, lot)
     pages = [each for each in lot if each.id not in likes.waiting]
-    judged = judge(tx, read(tx, pages, likes.earlier))
+    judged = judge(tx, read(tx, lot, likes.within, likes.earlier, likes.waiting))
     repeat = [each for each in pages if repeats_another(judged.notes.get(each.where))]
     ids = {each.id for each in repeat}
     originals = [each for each in pages if each.id not in ids and each.id not in judged.crowded]
@@ -95,55 +96,103 @@ def compare(tx: Connection, lot: Sequence[DuePrint]) -> Compared:
 class _Likes(NamedTuple):
     """Fingerprints that are like those of a lot, by the ids of these.
 
+    within   each other
     earlier  of pages before
     younger  of pages behind that are not of the lot, with their places; a host's own come in order: it has one visitor
     waiting  those of the lot that depend on others which are not compared yet
     """
 
+    within: Within
     earlier: Mapping[int, Earlier]
-    younger: Mapping[int, dict[int, int]]
+    younger: Mapping[int, Mapping[int, int]]
     waiting: set[int]
 
 
 def _likes(tx: Connection, lot: Sequence[DuePrint]) -> _Likes:
     crawl_id, own, prints = lot[0].crawl_id, {each.id: each for each in lot}, _prints(lot)
-    within = prints.alike(prints, bits=DUPLICATE_BITS, most=len(lot))
+    within = Within([each.print.value for each in lot], DUPLICATE_BITS)
     others = rows.due_beside(tx, crawl_id, list(own), place=lot[-1].place)
     beside = Prints.of_bytes(others).alike(prints, bits=DUPLICATE_BITS, most=MOST_BESIDE)
     waiting = {like.id for like in beside if like.place <= own[like.id].place}
     left = [each for each in lot if each.id not in waiting]
-    keyed = rows.by_key(tx, [each.print for each in left], most=MOST_OF_KEY)  # after: what was beside may have keys now
+    keyed = _by_key(tx, left, own.keys())  # after: what was beside may have keys now
     of_host = _of_hosts(tx, left)
-    before = {like.other for like in (*keyed, *of_host) if like.place <= own[like.id].place} - own.keys()
-    held = rows.hold(tx, crawl_id, before)
+    older = {id: _closest(likes, own[id].place) for id, likes in keyed.items()}
+    before = {like.other for likes in (*older.values(), *of_host.values()) for like in likes}
+    held = rows.hold(tx, crawl_id, before - own.keys())
     places = {id: (each.place, each.key) for all_of in (own, held) for id, each in all_of.items()}
-    earlier, younger = {id: Earlier(set(), set()) for id in own}, {id: dict[int, int]() for id in own}
-    for likes, is_of_host in ((within, False), (beside, False), (keyed, False), (of_host, True)):
-        for mine, other, bits, place in likes:
-            if places.get(other, (place, b"")) < places[mine]:
-                if other in places:
-                    found = earlier[mine].of_host if is_of_host else earlier[mine].of_crawl
-                    found.add(Close(bits, *places[other], other))
-                else:
-                    waiting.add(mine)
-            elif other not in own and not is_of_host:
-                younger[mine][other] = place
-    for each in lot:  # the earliest first
-        if any(like.id in waiting for found in earlier[each.id] for like in found):
+    younger = {
+        id: {like.other: like.place for like in likes if like.place > own[id].place} for id, likes in keyed.items()
+    }
+    earlier = {id: Earlier([], []) for id in own}
+    for each in left:
+        found = set[Close](), set[Close]()
+        for likes, closes in zip((older[each.id], of_host.get(each.id, ())), found, strict=True):
+            for like in likes:
+                if like.other not in places:
+                    waiting.add(each.id)
+                elif places[like.other] < places[each.id]:
+                    closes.add(Close(like.bits, *places[like.other], like.other))
+                elif like.other not in own and closes is found[0]:
+                    younger[each.id][like.other] = like.place
+        of_its_host = sorted(found[1])[:MOST_OF_HOST]
+        outside = sorted(close for close in {*found[0], *of_its_host} if close.id not in own)[:MOST_LIKE]
+        earlier[each.id] = Earlier(outside, of_its_host)
+    for like in beside:
+        if like.id in younger and like.place > own[like.id].place:
+            younger[like.id][like.other] = like.place
+    _wait_for(waiting, lot, within, earlier)
+    return _Likes(within, earlier, younger, waiting)
+
+
+def _wait_for(waiting: set[int], lot: Sequence[DuePrint], within: Within, earlier: Mapping[int, Earlier]) -> None:
+    """Add those of a lot, the earliest first, that are like some which wait."""
+    if not waiting:
+        return
+    do_wait = np.zeros(len(lot), np.bool_)
+    for at, each in enumerate(lot):
+        is_like_one = within.likes_any(at, do_wait) or any(like.id in waiting for like in earlier[each.id].of_host)
+        if is_like_one or each.id in waiting:
             waiting.add(each.id)
-    return _Likes(earlier, younger, waiting)
+            do_wait[at] = True
 
 
-def _of_hosts(tx: Connection, lot: Sequence[DuePrint]) -> list[Like]:
-    """Those of their own hosts, which may be for review."""
+def _by_key(tx: Connection, lot: Sequence[DuePrint], own: Set[int]) -> dict[int, list[Like]]:
+    """Those of the crawl but of these, the closest first. Each value is looked up once: mirrors share it."""
+    first = {each.print.value: each for each in reversed(lot)}
+    found = defaultdict[int, list[Like]](list)
+    for like in sorted(rows.by_key(tx, [each.print for each in first.values()], most=MOST_OF_KEY), key=_closeness):
+        if like.other not in own:
+            found[like.id].append(like)
+    return {each.id: found[first[each.print.value].id] for each in lot}
+
+
+def _closest(likes: Sequence[Like], place: int) -> list[Like]:
+    """The closest that are before a page, and those that may be: the keys of two at one place decide."""
+    older = [like for like in likes if like.place < place]
+    last = _closeness(older[MOST_LIKE - 1]) if len(older) > MOST_LIKE else None
+    return [
+        like for like in likes if like.place == place or (like.place < place and (not last or _closeness(like) <= last))
+    ]
+
+
+def _closeness(like: Like) -> tuple[int, int]:
+    return like.bits, like.place
+
+
+def _of_hosts(tx: Connection, lot: Sequence[DuePrint]) -> dict[int, list[Like]]:
+    """Those of their own hosts that are no younger, which may be for review."""
     of_host = defaultdict[tuple[int, int], list[DuePrint]](list)
     for each in lot:
         of_host[each.where[:2]].append(each)
-    hosts, found = list(of_host), list[Like]()
+    hosts, found = list(of_host), defaultdict[int, list[Like]](list)
     for first in range(0, len(hosts), HOSTS_AT_ONCE):
         some = rows.of_hosts(tx, hosts[first : first + HOSTS_AT_ONCE], within=WITHIN_HOST)
         for host, prints in some.items():
-            found += Prints.of_bytes(prints).alike(_prints(of_host[host]), bits=REVIEW_BITS, most=MOST_OF_HOST)
+            own = {each.id: each.place for each in of_host[host]}
+            for like in Prints.of_bytes(prints).alike(_prints(of_host[host]), bits=REVIEW_BITS, most=MOST_OF_HOST):
+                if like.place <= own[like.id]:
+                    found[like.id].append(like)
     return found
 
 

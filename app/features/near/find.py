@@ -18,9 +18,8 @@ from sqlalchemy import Connection, Engine
 
 from app.errors import InputError
 from app.features.near import rows
-from app.features.near.compare import repeats_another
 from app.features.near.likeness import Likeness
-from app.features.near.rows import DuePrint, Note, QueuedLink
+from app.features.near.rows import DuePrint, Note, QueuedLink, repeats_another
 from app.policy.candidate import LAST_LANE
 from app.policy.focus.profile import Profile
 from app.policy.focus.profile_text import GENERAL, profile_of
@@ -28,9 +27,11 @@ from app.store import crawls, db, hosts, server
 from app.store.url_rows import Where
 
 _log = structlog.get_logger()
-SHARE_S = 0.25  # of the two seconds between two runs: a crawl may need all cores
-ORPHANS = 200
-BLOCKS = 64  # of the table of duplicates that are looked at for orphans: 3,000 rows, 10 ms; a million takes ten minutes
+SHARE_S = 0.6  # of the five seconds between two runs: a crawl may need all cores, and a run of few pages costs 5 ms
+ORPHANS = 500
+BLOCKS = (
+    160  # of the table of duplicates that are looked at for orphans: 7,500 rows, 25 ms; a million takes ten minutes
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,9 +170,9 @@ def _next_lot(engine: Engine, first: int | None, lots: Lots) -> _ComparedLot | N
     Where most of a lot do, fingerprints of more pages are made meanwhile.
     """
     with db.transaction(engine) as tx:
-        waiting = sorted(rows.crawls(tx), key=lambda crawl_id: crawl_id != first)
-    for crawl_id in waiting:
-        lot = db.repeat(partial(_compare, engine, crawl_id, lots))
+        waiting = sorted(rows.crawls(tx).items(), key=lambda crawl: crawl[0] != first)
+    for crawl_id, is_due in waiting:
+        lot = db.repeat(partial(_compare, engine, crawl_id, lots)) if is_due else _ComparedLot()
         if lot.pages > lot.waiting:
             return lot
         if db.repeat(partial(_fingerprint, engine, crawl_id, lots)):
@@ -191,7 +192,10 @@ def _fingerprint(engine: Engine, crawl_id: int, lots: Lots) -> int:
 
         done = fingerprint(tx, waiting)
         rows.done(tx, crawl_id, [each.id for each in done])
-        _part_from(tx, [(each.where, each.url) for each in done if each.noted and each.main_text is None])
+        parted = [(each.where, each.url) for each in done if each.noted and each.main_text is None]
+        if parted:
+            hosts.lock(tx, sorted({where[0] for where, _ in parted}))
+            _part_from(tx, parted)
         return len(done)
 
 
@@ -228,9 +232,11 @@ def _write(tx: Connection, pages: Sequence[DuePrint], notes: Mapping[Where, Note
 
 
 def _part_from(tx: Connection, parted: Sequence[tuple[Where, str | None]]) -> None:
-    """Drop the notes of pages that are like no other any more, and return their links to their lanes."""
+    """Drop the notes of pages that are like no other any more, and return their links to their lanes.
+
+    Their hosts are locked.
+    """
     if parted:
-        hosts.lock(tx, sorted({where[0] for where, _ in parted}))
         rows.forget(tx, sorted({where for where, _ in parted}))
         _return_lanes(tx, [(*where[:2], url) for where, url in parted if url is not None])
 

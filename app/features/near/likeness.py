@@ -9,9 +9,10 @@ things. What falls short is shown for review.
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from enum import StrEnum
 from functools import cached_property, lru_cache
-from typing import Final
+from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
 from app.features.near.fingerprint import DUPLICATE_BITS, LEAST_PHRASES, MOST_CHARS, REVIEW_BITS, words_in, words_of
@@ -22,8 +23,11 @@ LEAST_WORDS: Final = 150  # of both: of shorter pages of references most differ 
 _HEAD_LINES, _HEAD_CHARS = 2, 300
 START_CHARS: Final = 320  # that hold a head: the letters behind one may decide on its lower case
 _REPEATED, _REPEATED_BY_BOTH = 3, 2  # times: no chance word; another name in the same place
+_FEW_NAMES, _FEW_PLACES = 32, 64  # are looked for in a text one by one: all its names take longer to read
 _NAME: Final = re.compile(r"[^\W\d]\w+")
 _NAMED: Final = re.compile(r"[^\W\d_]{2,}(?:(?!\d{4})\d+[^\W\d_]*)?")  # int32, gfx90a; of page12345 the word
+
+Passage: TypeAlias = tuple[str, str, str]
 
 
 class Likeness(StrEnum):
@@ -51,6 +55,44 @@ class Reading:
         return self.lower.split("\n")
 
     @cached_property
+    def line_set(self) -> frozenset[str]:
+        return frozenset(self.lines)
+
+    @cached_property
+    def passages(self) -> Sequence[Passage]:
+        """Each line that has words, and the two such lines behind it: they hold every phrase that begins in it."""
+        lines = [line for line in self.lines if line and not line.isspace()]
+        return list(zip(lines, [*lines[1:], ""], [*lines[2:], "", ""], strict=False))
+
+    @cached_property
+    def passage_set(self) -> frozenset[Passage]:
+        return frozenset(self.passages)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        return frozenset(_names(self.lower))
+
+    def has_name(self, name: str) -> bool:
+        """Whether a name stands here, and not only as a part of longer ones."""
+        text, at = self.lower, -1
+        for _ in range(_FEW_PLACES):
+            at = text.find(name, at + 1)
+            if at < 0 or _stands_alone(text, at, at + len(name)):
+                return at >= 0
+        return name in self.names
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether its end is not counted."""
+        return len(self._text) > MOST_CHARS
+
+    @cached_property
+    def is_long(self) -> bool:
+        """Whether it has LEAST_WORDS."""
+        first = self._text[:MOST_CHARS].split(None, LEAST_WORDS - 1)  # letters may be words: there are no fewer
+        return len(first) >= LEAST_WORDS or len(self.words) >= LEAST_WORDS
+
+    @cached_property
     def phrases(self) -> set[tuple[str, str, str]]:
         """Each three words in a row."""
         return set(zip(self.words, self.words[1:], self.words[2:], strict=False))
@@ -62,16 +104,16 @@ class Reading:
 
     def words_once(self) -> list[str]:
         """Its words, for a fingerprint. They are not kept: they take ten times the room of the text."""
-        return words_of(self._text) if len(self._text) > MOST_CHARS else words_in(self.lower)
+        return words_of(self._text) if self.is_cut else words_in(self.lower)
 
 
 def likeness(bits: int, text: Reading, other: Reading) -> Likeness | None:
     """How alike two pages are whose fingerprints differ in so many bits. None: they are about different things."""
     if bits > REVIEW_BITS or _has_other_subject(text, other):
         return None
-    if bits > DUPLICATE_BITS or min(len(text.words), len(other.words)) < LEAST_WORDS:
+    if bits > DUPLICATE_BITS or not (text.is_long and other.is_long):
         return Likeness.REVIEW
-    return Likeness.NEAR if resemblance(text.phrases, other.phrases) >= SAME_PHRASES else Likeness.REVIEW
+    return Likeness.NEAR if _says_the_same(text, other) else Likeness.REVIEW
 
 
 def is_headed_otherwise(text: Reading, start: Reading) -> bool:
@@ -111,6 +153,24 @@ def resemblance(here: set[tuple[str, str, str]], there: set[tuple[str, str, str]
     return common / together if together >= LEAST_PHRASES else 0.0
 
 
+def _says_the_same(text: Reading, other: Reading) -> bool:
+    """Whether SAME_PHRASES of all are in both.
+
+    The passages that both have answer for most pages, so that of a mirror no phrase is looked at: what stands in others
+    has no more phrases of its own than it has words.
+    """
+    if not text.is_cut and not other.is_cut and (known := len(other.phrases)) >= LEAST_PHRASES:
+        at_least = (known - _words_beside(other, text)) / (known + _words_beside(text, other))
+        if at_least >= SAME_PHRASES:
+            return True
+    return resemblance(text.phrases, other.phrases) >= SAME_PHRASES
+
+
+def _words_beside(text: Reading, other: Reading) -> int:
+    """How many words begin a passage that the other text does not have."""
+    return sum(len(words_in(each[0])) for each in text.passages if each not in other.passage_set)
+
+
 def _has_other_subject(text: Reading, other: Reading) -> bool:
     """Whether words that stand in one text alone name what it is about: in its head, or again and again.
 
@@ -119,21 +179,32 @@ def _has_other_subject(text: Reading, other: Reading) -> bool:
     """
     if is_headed_otherwise(other, text) or is_headed_otherwise(text, other):
         return True
-    own, others = _own(text.lines, other.lines, other.lower), _own(other.lines, text.lines, text.lower)
+    own, others = _own(text, other), _own(other, text)
     if not own.keys().isdisjoint(text.head) or not others.keys().isdisjoint(other.head):
         return True
     most = max(own.values(), default=0), max(others.values(), default=0)
     return max(most) >= _REPEATED or min(most) >= _REPEATED_BY_BOTH
 
 
-def _own(lines: list[str], other_lines: list[str], other: str) -> dict[str, int]:
-    """Names that the other text does not have, and how often they stand here.   other: its lines in one"""
-    known = frozenset(other_lines)
-    names = Counter(name for line in lines if line not in known for name in _names(line))
-    theirs = {name for name in names if name in other}
-    if theirs:  # perhaps as a part of longer names
-        theirs.intersection_update(_names(other))
-    return {name: n for name, n in names.items() if name not in theirs}
+def _own(text: Reading, other: Reading) -> dict[str, int]:
+    """Names of a text that the other does not have, and how often they stand in lines of its own."""
+    names = Counter(name for line in text.lines if line not in other.line_set for name in _names(line))
+    if len(names) > _FEW_NAMES:
+        return {name: n for name, n in names.items() if name not in other.names}
+    return {name: n for name, n in names.items() if not other.has_name(name)}
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    """Whether a name ends and begins there: digits before it are no part of it."""
+    if _is_of_word(text[end : end + 1]):
+        return False
+    while start and text[start - 1].isdecimal():
+        start -= 1
+    return not start or not _is_of_word(text[start - 1])
+
+
+def _is_of_word(letter: str) -> bool:
+    return letter.isalnum() or letter == "_"
 
 
 @lru_cache(maxsize=2_048)  # an original is met again by each of its likes

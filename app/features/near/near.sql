@@ -1,8 +1,11 @@
--- fresh_plans: plan each query of this transaction anew: one planned while the tables were small would be kept for good
+-- begin: plan each query of this transaction anew: one planned while the tables were small would be kept for good
+-- It has an id before it claims: of two transactions the ids then say which claimed first.
 SELECT set_config('plan_cache_mode', 'force_custom_plan', true) AS plans,
-       set_config('enable_seqscan', 'off', true) AS by_index
+       set_config('enable_seqscan', 'off', true) AS by_index,
+       pg_current_xact_id() AS id
 
 -- crawls: crawls with pages to compare, the one whose page has waited longest first: two looks at an index each
+-- Of those that are due some pages have their fingerprints.
 WITH RECURSIVE queued AS (
     (SELECT crawl_id, id FROM near_queue ORDER BY crawl_id, id LIMIT 1)
     UNION ALL
@@ -20,8 +23,8 @@ WITH RECURSIVE queued AS (
         SELECT crawl_id FROM fingerprints_due WHERE crawl_id > w.crawl_id ORDER BY crawl_id LIMIT 1
     ) AS next
 )
-SELECT crawl_id
-FROM (SELECT crawl_id, 0 AS id FROM due UNION ALL SELECT crawl_id, id FROM queued) AS waiting
+SELECT crawl_id, bool_or(is_due) AS is_due
+FROM (SELECT crawl_id, 0 AS id, true AS is_due FROM due UNION ALL SELECT crawl_id, id, false FROM queued) AS waiting
 GROUP BY crawl_id
 ORDER BY min(id)
 
@@ -128,9 +131,6 @@ LEFT JOIN LATERAL (
 ) AS due ON true
 WHERE f.crawl_id = :crawl_id AND f.id = ANY(CAST(:ids AS bigint[])) AND due.is_one IS NULL
 FOR SHARE OF f SKIP LOCKED
-
--- begin: have the transaction an id before it claims: of two transactions the ids then say which claimed first
-SELECT pg_current_xact_id()
 
 -- missed: those of younger fingerprints that were compared without some older one, or are being
 -- Whoever claims one sees all older ones that were due, or queued, before: `due` takes none behind a page of the queue.
@@ -341,7 +341,7 @@ WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key
   AND nullif(u.state, '') = 'queued'
 
 -- orphans: duplicates whose original is gone, in active crawls
--- Among a random sample of the table's blocks: all of a small one. It is asked every other second: joined with all of
+-- Among a random sample of the table's blocks: all of a small one. It is asked every five seconds: joined with all of
 -- the frontier it would keep Postgres busy. LATERAL looks each original up.
 SELECT d.host_id, d.crawl_id, d.key, d.url, d.kind, d.of_url
 FROM duplicates AS d TABLESAMPLE SYSTEM (

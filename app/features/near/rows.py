@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from app.clock import EPOCH
 from app.features.near import fingerprint
-from app.features.near.likeness import START_CHARS
+from app.features.near.likeness import START_CHARS, Likeness
 from app.store import db
 from app.store.url_rows import Where, places
 
@@ -158,6 +158,11 @@ class Note(TypedDict):
     bits: int
 
 
+def repeats_another(note: Note | None) -> bool:
+    """Whether a page is a near duplicate. It is no original, so nothing looks for it, until it is compared anew."""
+    return note is not None and note["kind"] == Likeness.NEAR
+
+
 def place_of(fetched_at: datetime, key: bytes) -> int:
     """A page's place in the order of (fetched_at, key): microseconds, and the first bits of the key.
 
@@ -167,9 +172,9 @@ def place_of(fetched_at: datetime, key: bytes) -> int:
     return (fetched_at - EPOCH) // timedelta(microseconds=1) << _PLACE_BITS | of_key
 
 
-def crawls(tx: Connection) -> list[int]:
-    """Crawls with pages to compare, the one whose page has waited longest first."""
-    return [row.crawl_id for row in db.run(tx, _sql["crawls"])]
+def crawls(tx: Connection) -> dict[int, bool]:
+    """Crawls with pages to compare, the one whose page has waited longest first, and whether some have fingerprints."""
+    return {row.crawl_id: row.is_due for row in db.run(tx, _sql["crawls"])}
 
 
 def lot(tx: Connection, crawl_id: int, n: int, *, most_bytes: int) -> list[Waiting]:
@@ -177,14 +182,13 @@ def lot(tx: Connection, crawl_id: int, n: int, *, most_bytes: int) -> list[Waiti
 
     From now on the transaction plans for the tables as they are.
     """
-    db.run(tx, _sql["fresh_plans"])
+    db.run(tx, _sql["begin"])
     found = db.run(tx, _sql["lot"], {"crawl_id": crawl_id, "n": n, "most_bytes": most_bytes}).of(Waiting)
     return [each if each.simhash is None else each._replace(simhash=_unsigned(each.simhash)) for each in found]
 
 
 def due(tx: Connection, crawl_id: int, n: int, *, most_bytes: int) -> list[DuePrint]:
     """A crawl's oldest fingerprints to be compared, held: as many as of `lot`, and planned as there."""
-    db.run(tx, _sql["fresh_plans"])
     db.run(tx, _sql["begin"])
     return db.run(tx, _sql["due"], {"crawl_id": crawl_id, "n": n, "most_bytes": most_bytes}).of(DuePrint)
 

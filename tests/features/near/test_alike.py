@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from app.features.near.alike import Print, Prints
+from app.features.near.alike import Print, Prints, Within
+from app.features.near.arrays import np
 from app.features.near.fingerprint import DUPLICATE_BITS, REVIEW_BITS
 from app.features.near.rows import Like
 
@@ -47,6 +48,22 @@ def test_among_none_and_for_none_none_is_found() -> None:
     some, none = Prints.of(drawn(9, 0)), Prints.of([])
     assert none.alike(some, bits=5, most=1) == some.alike(none, bits=5, most=1) == []
     assert len(none) == len(Prints.of_bytes(b"")) == 0
+
+
+@pytest.mark.parametrize(("n", "spread"), [(1, 3), (7, 12), (200, 8), (200, 64), (200, 0)])
+def test_of_a_lot_the_closest_before_each_are_found_as_one_by_one(n: int, spread: int) -> None:
+    values = [each.value for each in drawn(n, spread)]
+    is_out = np.array([at % 3 == 1 for at in range(n)])
+    lot = Within(values, bits=5)
+    likes = [
+        sorted((bits, at) for at in range(mine) if (bits := (values[at] ^ values[mine]).bit_count()) <= 5)
+        for mine in range(n)
+    ]
+    assert lot.has_like == [bool(each) for each in likes]
+    assert lot.is_like == [any(at == mine for each in likes for _, at in each) for mine in range(n)]
+    for mine, found in enumerate(likes):
+        assert lot.closest(mine, is_out, most=8) == [like for like in found if not is_out[like[1]]][:8]
+        assert lot.likes_any(mine, is_out) is any(is_out[at] for _, at in found)
 
 
 @pytest.mark.parametrize("value", [0, 1, 2**63, 2**64 - 1])

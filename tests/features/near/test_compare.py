@@ -4,6 +4,7 @@ import pytest
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import ResourceClosedError
 
+from app.features.near.alike import Within
 from app.features.near.compare import Alike, Close, Earlier, judge
 from app.features.near.rows import DuePrint, Note, OlderPage
 from app.store.url_rows import Where
@@ -17,7 +18,8 @@ def notes_without_texts(engine: Engine, start: str) -> dict[Where, Note]:
     closed: Connection = engine.connect()
     closed.close()
     like, original = Close(3, 1, b"b", 1), OlderPage(1, 2, b"b", "http://b.test/", None, start)
-    lot = Alike([PAGE], {PAGE.id: Earlier({like}, set())}, {PAGE.id: [like]}, {PAGE.id: TEXT}, {like.id: original})
+    found = {PAGE.id: Earlier([like], [])}
+    lot = Alike([PAGE], Within([0], bits=5), [PAGE], found, {PAGE.id: TEXT}, {like.id: original})
     return judge(closed, lot).notes
 
 

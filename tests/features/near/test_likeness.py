@@ -1,12 +1,15 @@
 """Which pages with like fingerprints say the same, and what a site's boilerplate must not make alike."""
 
 import random
+import re
+from collections import Counter
 
 import pytest
 
 from app.features.near.fingerprint import words_of
 from app.features.near.likeness import (
     LEAST_WORDS,
+    SAME_PHRASES,
     START_CHARS,
     Likeness,
     Reading,
@@ -14,6 +17,7 @@ from app.features.near.likeness import (
     is_named_alike,
     is_titled_alike,
     likeness,
+    resemblance,
 )
 from app.features.near.simhash import simhash
 
@@ -160,3 +164,73 @@ def test_the_beginning_of_a_text_holds_its_head(text: str) -> None:
 def test_other_names_at_the_beginning_are_another_subject(start: str, is_other: bool) -> None:
     assert is_headed_otherwise(Reading(ARTICLE), Reading(start)) is is_other
     assert not is_other or likeness(0, Reading(ARTICLE), Reading(f"{start}\n{ARTICLE}")) is None
+
+
+def _plain(bits: int, one: str, other: str) -> Likeness | None:
+    """How alike two pages are, by all names and phrases of both."""
+    texts = [one.lower(), other.lower()]
+    lines = [text.split("\n") for text in texts]
+    heads = [re.findall(NAME, " ".join(text[:300].split("\n")[:2])) for text in texts]
+    if any(name not in text for head, text in zip(heads, reversed(texts), strict=True) for name in head):
+        return None
+    most = []
+    for mine, theirs in ((0, 1), (1, 0)):
+        known = set(re.findall(NAME, texts[theirs]))
+        names = (name for line in lines[mine] if line not in lines[theirs] for name in re.findall(NAME, line))
+        own = Counter(name for name in names if name not in known)
+        if own.keys() & set(heads[mine]):
+            return None
+        most.append(max(own.values(), default=0))
+    if max(most) >= 3 or min(most) >= 2:
+        return None
+    words = [words_of(text) for text in (one, other)]
+    if min(map(len, words)) < LEAST_WORDS:
+        return Likeness.REVIEW
+    phrases = [set(zip(each, each[1:], each[2:], strict=False)) for each in words]
+    return Likeness.NEAR if resemblance(*phrases) >= SAME_PHRASES else Likeness.REVIEW
+
+
+NAME = r"[^\W\d]\w+"
+PARTS = [
+    "12cats",
+    "cats",
+    "concats",
+    "1_cats",
+    "²cats",
+    "2²cats",
+    "猫がいる",
+    "İx",
+    "ΟΣ",
+    "a",
+    "7",
+    "n_1",
+    "Cats",
+    "c-ats",
+]
+
+
+def _changed(rng: random.Random, lines: list[str]) -> str:
+    """A copy in which some lines say something else, come twice, are away, or stand in one."""
+    lines, n = list(lines), rng.choice((0, 1, 1, 2, 4, 9, 30))
+    for _ in range(n):
+        at = rng.randrange(len(lines))
+        words = [*rng.choices(PARTS, k=rng.randrange(4)), *rng.choices(WORDS, k=rng.randrange(4))]
+        lines[at : at + rng.randrange(3)] = [" ".join(words)] * rng.choice((1, 1, 2))
+    return rng.choice("\n\n\n\n ").join(lines)
+
+
+def test_what_is_not_looked_at_would_change_nothing() -> None:
+    """Passages that both have stand for their phrases, and a few names are looked for one by one."""
+    found = Counter[Likeness | None]()
+    for seed in range(1_500):
+        rng = random.Random(seed)
+        size = rng.choice((3, 12, 12, 80))
+        lines = [
+            " ".join(rng.choices(WORDS + PARTS, k=rng.choice((0, 1, 2, 7, 20)))) for _ in range(rng.choice((20, 60)))
+        ]
+        lines[rng.randrange(len(lines))] = prose(size * 10, seed)
+        one, other = _changed(rng, lines), _changed(rng, lines)
+        expected = _plain(3, one, other)
+        assert likeness(3, Reading(one), Reading(other)) is expected, (one, other)
+        found[expected] += 1
+    assert min(found[each] for each in (None, *Likeness)) > 50
