@@ -130,12 +130,12 @@ def _scope(blocks: Blocks, outside: list[bool]) -> int:
     articles = [n for n in range(top, end) if tags[n] == "article" and outside[n]] if "article" in tags else []
     if len(articles) == 1 and not top and sizes[articles[0]] * _FAIR_SHARE >= sizes[0]:
         top, end = articles[0], _end(blocks, articles[0])
-    bodies = [n for n, name in enumerate(names[top:end], top) if name and outside[n] and _is_body(name)]
-    for candidates in (articles, bodies):
-        if not candidates:
-            continue
-        best = max(candidates, key=lambda n: prose[n])
-        if prose[best] and prose[best] * 10 >= prose[top] * 7 and top < best < end:
+    first, last = top, end
+    for is_one in (lambda n: tags[n] == "article", lambda n: names[n] and _is_body(names[n])):
+        most = prose[top] * 7  # few blocks hold so much of the sentences: names are looked at last
+        found = [n for n in range(first, last) if 0 < most <= prose[n] * 10 and outside[n] and is_one(n)]
+        best = max(found, key=lambda n: prose[n], default=top)
+        if top < best < end:
             top, end = best, _end(blocks, best)
     return top
 
@@ -325,6 +325,5 @@ def _heard(names: str) -> int:
     return _SURE if _AROUND.search(names) else _PERHAPS if _PERHAPS_AROUND.search(names) else _NONE
 
 
-@lru_cache(maxsize=4096)
 def _is_body(names: str) -> bool:
     return _BODY.search(names.lower()) is not None
