@@ -131,13 +131,13 @@ def _scope(blocks: Blocks, outside: list[bool]) -> int:
     if len(articles) == 1 and not top and sizes[articles[0]] * _FAIR_SHARE >= sizes[0]:
         top, end = articles[0], _end(blocks, articles[0])
     first, last = top, end
-    for is_one in (lambda n: tags[n] == "article", lambda n: names[n] and _is_body(names[n])):
-        most = prose[top] * 7  # few blocks hold so much of the sentences: names are looked at last
-        found = [n for n in range(first, last) if 0 < most <= prose[n] * 10 and outside[n] and is_one(n)]
-        best = max(found, key=lambda n: prose[n], default=top)
-        if top < best < end:
-            top, end = best, _end(blocks, best)
-    return top
+    best = max(articles, key=lambda n: prose[n], default=top)
+    if prose[best] and prose[best] * 10 >= prose[top] * 7 and top < best < end:
+        top, end = best, _end(blocks, best)
+    most = prose[top] * 7  # few blocks hold so much of the sentences: names are looked at last
+    bodies = [n for n in range(first, last) if prose[n] * 10 >= most and names[n] and outside[n] and _is_body(names[n])]
+    best = max(bodies, key=lambda n: prose[n], default=top)
+    return best if prose[best] and top < best < end else top
 
 
 def _end(blocks: Blocks, top: int) -> int:
