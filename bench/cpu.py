@@ -23,8 +23,8 @@ ENDED = "ended"  # children of ours that are no more
 ROLES = (
     (("app.local.supervisor",), "keepers"),
     (("app.sandbox.reader",), "readers"),
-    (("celery", "worker"), "workers"),
     (("celery", "beat"), "beat"),
+    (("celery", "worker"), "workers"),
     (("tiptoe", "crawl"), COMMAND),
     (("app.web",), DASHBOARD),
     (("nginx",), ORIGIN),

@@ -34,13 +34,20 @@ sys.stdin.read()
 """
 
 
-def test_cpu_of_children_is_told_by_role() -> None:
+@pytest.mark.parametrize(
+    ("words", "role"),
+    [
+        (["celery", "worker"], "workers"),
+        (["-W", "ignore:You're running the worker with superuser privileges", "celery", "beat"], "beat"),
+    ],
+)
+def test_cpu_of_children_is_told_by_role(words: list[str], role: str) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", BURNS, "celery", "worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", BURNS, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as child:
         assert child.stdout is not None
         child.stdout.readline()
-        assert cpu.seconds()["workers"] >= 0.25
+        assert cpu.seconds()[role] >= 0.25
         child.communicate()
 
 

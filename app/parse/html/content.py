@@ -130,14 +130,14 @@ def _scope(blocks: Blocks, outside: list[bool]) -> int:
     articles = [n for n in range(top, end) if tags[n] == "article" and outside[n]] if "article" in tags else []
     if len(articles) == 1 and not top and sizes[articles[0]] * _FAIR_SHARE >= sizes[0]:
         top, end = articles[0], _end(blocks, articles[0])
-    bodies = [n for n, name in enumerate(names[top:end], top) if name and outside[n] and _is_body(name)]
-    for candidates in (articles, bodies):
-        if not candidates:
-            continue
-        best = max(candidates, key=lambda n: prose[n])
-        if prose[best] and prose[best] * 10 >= prose[top] * 7 and top < best < end:
-            top, end = best, _end(blocks, best)
-    return top
+    first, last = top, end
+    best = max(articles, key=lambda n: prose[n], default=top)
+    if prose[best] and prose[best] * 10 >= prose[top] * 7 and top < best < end:
+        top, end = best, _end(blocks, best)
+    most = prose[top] * 7  # few blocks hold so much of the sentences: names are looked at last
+    bodies = [n for n in range(first, last) if prose[n] * 10 >= most and names[n] and outside[n] and _is_body(names[n])]
+    best = max(bodies, key=lambda n: prose[n], default=top)
+    return best if prose[best] and top < best < end else top
 
 
 def _end(blocks: Blocks, top: int) -> int:
@@ -325,6 +325,5 @@ def _heard(names: str) -> int:
     return _SURE if _AROUND.search(names) else _PERHAPS if _PERHAPS_AROUND.search(names) else _NONE
 
 
-@lru_cache(maxsize=4096)
 def _is_body(names: str) -> bool:
     return _BODY.search(names.lower()) is not None

@@ -126,7 +126,7 @@ class _Texts(TypedDict, total=False):
 
 def _texts(root: Element, markup: bytes, survey: Survey, hidden: list[Element], content_language: str | None) -> _Texts:
     declared = _language(root.get("lang") or root.get("xml:lang") or survey.language or content_language)
-    title = next((each for each in root.iter("title") if not tree.is_drawn(each)), None)
+    title = tree.title(root)
     titled = None if title is None else _field("".join(title.itertext()) if len(title) else title.text)
     stated = said.of(survey.stating, markup, titled)
     is_rich = stated.data is not None and not {"og", "json-ld"}.isdisjoint(stated.data)

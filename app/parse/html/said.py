@@ -92,7 +92,7 @@ def _found(elements: Iterable[Element]) -> _Found:
                 found.times.append(element)
             case "h1":
                 found.headings.append(element)
-            case _ if (script := element.text) and _is_json_ld(element) and chars + len(script) <= _MAX_JSON_CHARS:
+            case _ if _is_json_ld(element) and (script := element.text) and chars + len(script) <= _MAX_JSON_CHARS:
                 chars += len(script)
                 try:
                     document = orjson.loads(script.encode("utf-8", "replace"))

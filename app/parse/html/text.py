@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from lxml import etree
 
-from app.parse.html import blocks, content
+from app.parse.html import blocks, content, tree
 from app.parse.html.blocks import Blocks
 from app.parse.html.tree import Element
 
@@ -118,7 +118,8 @@ def prepare(root: Element, hidden: Sequence[Element]) -> None:
     for element in [e for e in hidden if e.tag not in _DOCUMENT and not _is_opened(e)]:
         element.tag = blocks.HIDDEN
     cells: set[Element] = set()
-    title = fold(root.findtext(".//title")).lower()
+    titled = tree.title(root)
+    title = "" if titled is None else fold(titled.text).lower()
     for element in root.iter("math", "pre", "template", *blocks.HEADINGS):
         if element.tag == "math":
             _write_formula(element)

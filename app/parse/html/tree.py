@@ -52,6 +52,7 @@ _OPENING = re.compile(rb"<[A-Za-z]")
 _SCRIPT = re.compile(rb"<script[\s>]", re.IGNORECASE)
 _SCRIPT_TAG_BYTES = 1000
 _SEPARATORS = b"\t\n\f\r /\"'"  # an attribute begins after one of these
+_TITLE = etree.XPath("descendant::title[1]")
 _NAME = re.compile(rb"(?<=[\s/\"'])[^\s/\"']")  # its first letter: linear in blanks that no name follows
 
 
@@ -71,6 +72,16 @@ def grow(markup: bytes) -> Element | None:
             raise MemoryError from error
         return None
     return None if root is None else _whole(root)
+
+
+def title(root: Element) -> Element | None:
+    """The element that titles the document. A drawing may have one, too.
+
+    An iterator looks for the next one before it gives the first: it walks the whole tree."""
+    first: list[Element] = _TITLE(root)
+    if not first or not is_drawn(first[0]):
+        return first[0] if first else None
+    return next((each for each in root.iter("title") if not is_drawn(each)), None)
 
 
 def is_drawn(element: Element) -> bool:

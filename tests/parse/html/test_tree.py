@@ -185,6 +185,21 @@ def test_a_body_begins_where_no_element_of_a_head_is(document: str, body: str) -
     assert {each.tag for each in root[0]} <= {"title", "meta", "link"}
 
 
+@pytest.mark.parametrize(
+    ("markup", "title"),
+    [
+        ("<title>one</title><p>a<svg><title>two</title></svg>", "one"),
+        ("<svg><title>two</title></svg><p>a<title>late</title>", "late"),
+        ("<p>a<svg><g><title>two</title></g></svg>", None),
+    ],
+)
+def test_the_title_is_no_drawings(markup: str, title: str | None) -> None:
+    root = tree.grow(markup.encode())
+    assert root is not None
+    found = tree.title(root)
+    assert (found is None and title is None) or (found is not None and found.text == title)
+
+
 def test_what_a_head_may_hold_stays_in_it() -> None:
     inner = "<title>t</title><base href=x><style>p{}</style><noscript><link rel=y></noscript><template><p>z</template>"
     root = tree.grow(f"<head><meta name=a>{inner}</head><p>b".encode())
