@@ -1,4 +1,4 @@
-"""Refused URLs that are queued where nothing else of a host is left: the latest of each pattern, the best pattern first."""
+"""Refused URLs that are queued where nothing else of a host is left: the latest of each pattern, the best first."""
 
 from collections.abc import Iterator
 
