@@ -39,7 +39,7 @@ SUREST: Final = 0.7  # share of others with new text that is believed: four page
 REFUSED: Final = "refused"  # the pattern of refused URLs that are tried where nothing else is left
 TRIES: Final = 5  # of them at a time, at most: one for so many pages of the host, and two at least
 PAGES_A_TRY: Final = 250
-COPIES: Final = 2  # pages of a difference that repeat a sibling: each is a proof by itself
+COPIES: Final = 2  # pages without a line of their own: as many prove a pattern poor
 MOST_SPARED: Final = 50  # refused URLs of a shape that are queued at a time
 NEW_SHARE: Final = 0.3  # of a page's phrases must be new on its host for new text
 IN: Final = "∋"
@@ -167,12 +167,12 @@ def brings(terms: TrapTerms, found: Yield) -> bool:
 
 def is_poor(terms: TrapTerms, found: Yield) -> bool:
     """Whether it has had its trial, and brings too little."""
-    return found.fetched >= terms.trial and not brings(terms, found)
+    return found.fetched >= trial(terms, found) and not brings(terms, found)
 
 
-def is_copying(terms: TrapTerms, found: Yield) -> bool:
-    """Whether pages that differ in one way from a page that was fetched bring nothing new."""
-    return found.fetched >= COPIES and not brings(terms, found)
+def trial(terms: TrapTerms, found: Yield) -> int:
+    """How many pages a pattern has before it must have brought something: fewer where they only repeat others."""
+    return terms.trial if not found.fetched or tells(found) else min(COPIES, terms.trial)
 
 
 def is_worth(terms: TrapTerms, own: Yield, groups: Sequence[Yield], *, is_suspect: bool = False) -> bool:
@@ -190,7 +190,7 @@ def is_worth(terms: TrapTerms, own: Yield, groups: Sequence[Yield], *, is_suspec
         return False
     if poor and is_suspect:
         return False
-    return own.fetched < (1 if poor or is_suspect else terms.trial)
+    return own.fetched < (1 if poor or is_suspect else trial(terms, own))
 
 
 def is_good(found: Yield) -> bool:
