@@ -183,7 +183,8 @@ class CrawlFocus:
     def _is_poor(self, name: str, is_spared: bool) -> bool:
         """Whether a pattern brings nothing.   is_spared: nor has pages that tell something of their own"""
         found = self._yield(name)
-        return patterns.is_poor(self.profile.traps, found) and not (is_spared and patterns.tells(found))
+        is_poor = patterns.is_poor if is_of_path(name) else patterns.is_copying
+        return is_poor(self.profile.traps, found) and not (is_spared and patterns.tells(found))
 
     def _has_good(self, parts: list[Subset]) -> bool:
         return self.subsets.speak_for(self.profile.traps, parts)
@@ -225,12 +226,16 @@ class CrawlFocus:
     def lane_of(self, scored: Scored, target: str) -> int:
         """The lane of a link to the visited host, which is counted: the last, where many of its shape wait unproven."""
         before = self._yield(scored.shape.name)
-        if not (self.refuses and self.seen.was_named(target)):  # until they are written, every page of a batch names it
-            self._put(scored.shape.name, before.found())
+        self.meet(scored.shape.name, target)
+        return LAST_LANE if before.waits else scored.lane
+
+    def meet(self, name: str, target: str) -> None:
+        """Count a link of a shape to the visited host once: until they are written, every page of a batch names it."""
+        if not (self.refuses and self.seen.was_named(target)):
+            self._put(name, self._yield(name).found())
             self.found += 1
         if self.refuses:
             self.seen.name(target)
-        return LAST_LANE if before.waits else scored.lane
 
     def learned(self, parts: Parts, shape: Shape) -> Parts:
         """The parts of a link to the visited host, by what its shape has brought."""
@@ -251,15 +256,9 @@ class CrawlFocus:
         self.retried[group] = found.fetched
         return True
 
-    def refuse(self, *names: str, is_met: bool = False) -> int:
-        """Count a refusal of a pattern, and of its group. Returns how many the pattern has had before.
-
-        is_met: a page names the URL; else it was counted as found
-        """
+    def refuse(self, *names: str) -> int:
+        """Count a refusal of a pattern, and of its group. Returns how many the pattern has had before."""
         before = self._yield(names[0])
-        if is_met:
-            self._put(names[0], before.found())
-            self.found += 1
         for name in names:
             self._put(name, self._yield(name).refusing())
         return before.refused

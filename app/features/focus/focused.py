@@ -129,8 +129,8 @@ class Focused(Worth):
             )
             if kind is TrapKind.PATTERN:
                 retried = focus.retries(shape.groups[0])
-                before = focus.refuse(shape.name, shape.groups[0], is_met=True)
-                if before >= focus.most_kept(shape.name) and not retried:
+                focus.meet(shape.name, url.target)
+                if focus.refuse(shape.name, shape.groups[0]) >= focus.most_kept(shape.name) and not retried:
                     return Refusal.TRAP_PATTERN
                 event, detail = (UrlEvent.FORCED, None) if retried else (UrlEvent.TRAPPED, shape.name)
             elif kind is not None:

@@ -39,7 +39,8 @@ SUREST: Final = 0.7  # share of others with new text that is believed: four page
 REFUSED: Final = "refused"  # the pattern of refused URLs that are tried where nothing else is left
 TRIES: Final = 5  # of them at a time, at most: one for so many pages of the host, and two at least
 PAGES_A_TRY: Final = 250
-COPIES: Final = 2  # pages without a line of their own: as many prove a pattern poor
+COPIES: Final = 2  # pages of a difference that repeat a sibling: each is a proof by itself
+FEW_GROWN: Final = 2  # of them may name as many more of their like
 MOST_SPARED: Final = 50  # refused URLs of a shape that are queued at a time
 NEW_SHARE: Final = 0.3  # of a page's phrases must be new on its host for new text
 IN: Final = "∋"
@@ -167,12 +168,12 @@ def brings(terms: TrapTerms, found: Yield) -> bool:
 
 def is_poor(terms: TrapTerms, found: Yield) -> bool:
     """Whether it has had its trial, and brings too little."""
-    return found.fetched >= trial(terms, found) and not brings(terms, found)
+    return found.fetched >= terms.trial and not brings(terms, found)
 
 
-def trial(terms: TrapTerms, found: Yield) -> int:
-    """How many pages a pattern has before it must have brought something: fewer where they only repeat others."""
-    return terms.trial if not found.fetched or tells(found) else min(COPIES, terms.trial)
+def is_copying(terms: TrapTerms, found: Yield) -> bool:
+    """Whether pages that differ in one way from a page that was fetched bring nothing new."""
+    return found.fetched >= COPIES and not brings(terms, found)
 
 
 def is_worth(terms: TrapTerms, own: Yield, groups: Sequence[Yield], *, is_suspect: bool = False) -> bool:
@@ -188,9 +189,9 @@ def is_worth(terms: TrapTerms, own: Yield, groups: Sequence[Yield], *, is_suspec
     poor = [group for group in groups if is_poor(terms, group)]
     if len(poor) == len(groups) and all(group.fetched > terms.trial and group.new_lately < 1 for group in poor):
         return False
-    if poor and is_suspect:
+    if is_suspect and any(is_copying(terms, group) for group in groups):
         return False
-    return own.fetched < (1 if poor or is_suspect else trial(terms, own))
+    return own.fetched < (1 if poor or is_suspect else terms.trial)
 
 
 def is_good(found: Yield) -> bool:
@@ -239,7 +240,8 @@ def spares(found: Yield, group: Yield) -> int:
     """
     if not found.fetched:
         return int(tells(group) and not found.spared)
-    if found.fetched < COPIES or not tells(found) or 2 * (found.refused - found.grown) > found.spared > 1:
+    grown = found.refused - found.grown if found.spared else 0
+    if found.fetched < COPIES or not tells(found) or (grown > FEW_GROWN and 2 * grown > found.spared):
         return 0
     return min(max(2 * found.spared, 1), MOST_SPARED)
 

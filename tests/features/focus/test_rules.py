@@ -9,7 +9,7 @@ from app.features.focus.crawl_focus import CrawlFocus
 from app.policy.focus.score import score
 from tests.features.focus.test_focus import judging, learn, prose, url
 
-_ROW = re.compile(r"\| (\d+[a-c]?) \| (?:`(.*)`)? ?\| `(.*)` \| (fetched|refused) \|")
+_ROW = re.compile(r"\| (\d+[a-c]*) \| (?:`(.*)`)? ?\| `(.*)` \| (fetched|refused) \|")
 _PAGE = Path(__file__).parents[3] / "docs" / "focus.md"
 ROWS = [found.groups() for line in _PAGE.read_text().splitlines() if (found := _ROW.fullmatch(line))]
 

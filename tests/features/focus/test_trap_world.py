@@ -10,6 +10,7 @@ from random import Random, SystemRandom
 
 from app.crawl.state.worker import Worker
 from app.model import Budgets
+from app.policy.focus.shape import shape_of
 from tests.crawl.loop import run, start
 from tests.crawl.web import Site, Web
 from tests.features.focus.software_sites import Events, Numbers, SoftwareSite
@@ -60,7 +61,8 @@ def test_three_small_sites_lose_little_to_traps(make: Callable[..., Worker], web
     asked = [(path, good, fair) for site, good, fair in sites for path in site.pages_asked]
     missed = sum(len(good - set(site.pages_asked)) for site, good, _ in sites)
     traps = sum(path not in good | fair for path, good, fair in asked) / len(asked)
-    shown = f"seed {seed}: {missed} of {every} good pages missed, {traps:.1%} of {len(asked)} requests on traps"
+    kinds = Counter(shape_of(path).name for path, good, fair in asked if path not in good | fair).most_common(60)
+    shown = f"seed {seed}: {missed} of {every} good pages missed, {traps:.1%} of {len(asked)} requests on traps {kinds}"
     print(shown)
     assert missed <= 0.01 * every, shown
     assert traps <= 0.055, shown  # MEASURED
