@@ -61,11 +61,11 @@ def test_three_small_sites_lose_little_to_traps(make: Callable[..., Worker], web
     asked = [(path, good, fair) for site, good, fair in sites for path in site.pages_asked]
     missed = sum(len(good - set(site.pages_asked)) for site, good, _ in sites)
     traps = sum(path not in good | fair for path, good, fair in asked) / len(asked)
-    kinds = Counter(shape_of(path).name for path, good, fair in asked if path not in good | fair).most_common(60)
+    kinds = Counter(shape_of(path).name for path, good, fair in asked if path not in good | fair).most_common(9)
     shown = f"seed {seed}: {missed} of {every} good pages missed, {traps:.1%} of {len(asked)} requests on traps {kinds}"
     print(shown)
     assert missed <= 0.01 * every, shown
-    assert traps <= 0.055, shown  # MEASURED
+    assert traps <= 0.06, shown  # five draws: 0.050 to 0.052; a rare one must not fail a build
 
 
 def judged(world: TrapWorld, asked: list[str]) -> tuple[float, float]:
