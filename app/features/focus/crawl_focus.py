@@ -212,7 +212,7 @@ class CrawlFocus:
 
     def _is_worth(self, shape: Shape, risk: float, found_on: str | None) -> bool:
         terms, own = self.profile.traps, self._yield(shape.name)
-        parts = self._chosen(shape.name) if not own.fetched else []
+        parts = [part for part in self._parts_of(shape.name) if part.fetched] if not own.fetched else []
         if parts and not any(patterns.brings(terms, each) for each in parts):
             return False
         named_by = self._yield(shape_of(found_on).name) if found_on is not None else _NONE
@@ -257,7 +257,7 @@ class CrawlFocus:
         return True
 
     def refuse(self, *names: str) -> int:
-        """Count a refusal of a pattern, and of its group. Returns how many the pattern has had before."""
+        """Count a refusal of a pattern, and of its group, so that they turn. Returns how many it has had before."""
         before = self._yield(names[0])
         for name in names:
             self._put(name, self._yield(name).refusing())
@@ -266,10 +266,6 @@ class CrawlFocus:
     def most_kept(self, name: str) -> int:
         """How many refused URLs of a pattern have rows: where its pages tell something, a share of the budget."""
         return max(MOST_KEPT_REFUSED, self.share if patterns.tells(self._yield(name)) else 0)
-
-    def hold(self, name: str) -> None:
-        """Note that URLs are refused for a pattern, though others count them: they are queued once it turns."""
-        self._put(name, self._yield(name).refusing())
 
     def spares(self) -> list[tuple[str, int]]:
         """Patterns whose refused URLs are fetched where nothing better waits, and how many now, the best first."""
@@ -290,10 +286,6 @@ class CrawlFocus:
         path, _, query = name.partition("?")
         names = query.split("&")
         return [self.yields[part] for some in _fewer(names) if (part := f"{path}?{'&'.join(some)}") in self.yields]
-
-    def _chosen(self, name: str) -> list[Yield]:
-        """Of these, those that had a page."""
-        return [part for part in self._parts_of(name) if part.fetched] if "&" in name else []
 
     def _group(self, name: str) -> Yield:
         """A group of a shape of which no page was fetched."""

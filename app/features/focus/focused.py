@@ -202,7 +202,7 @@ class Focused(Worth):
         if is_retried:
             return None
         if copies is not None:  # a second look then takes all of its like for one, whatever their shapes
-            focus.hold(copies)
+            focus.refuse(copies)
         return names[0] if copies is None else copies
 
     def refuses_ending(self, ending: str) -> bool:

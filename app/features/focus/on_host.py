@@ -217,7 +217,7 @@ def _spare_refused(picked: Picked, tx: Connection, host_id: int) -> bool:
             shape = shape_of(target).name
             copies = shape if focus.multiplies(shape) else focus.copied(target, is_spared=True)
             if copies is not None:
-                focus.hold(copies)
+                focus.refuse(copies)
             elif sum(n for (crawl_id, _), n in taken.items() if crawl_id == each.crawl_id) >= focus.room:
                 continue
             else:
