@@ -183,7 +183,8 @@ class CrawlFocus:
     def _is_poor(self, name: str, is_spared: bool) -> bool:
         """Whether a pattern brings nothing.   is_spared: nor has pages that tell something of their own"""
         found = self._yield(name)
-        return patterns.is_copying(self.profile.traps, found) and not (is_spared and patterns.tells(found))
+        is_poor = patterns.is_poor if is_of_path(name) else patterns.is_copying
+        return is_poor(self.profile.traps, found) and not (is_spared and patterns.tells(found))
 
     def _has_good(self, parts: list[Subset]) -> bool:
         return self.subsets.speak_for(self.profile.traps, parts)

@@ -37,7 +37,7 @@ GAIN_MOST: Final = 1_000_000
 CHANCE: Final = 0.02  # that a subset brings nothing by chance: less, and its URLs are refused
 SUREST: Final = 0.7  # share of others with new text that is believed: four pages without are needed at least
 REFUSED: Final = "refused"  # the pattern of refused URLs that are tried where nothing else is left
-TRIES: Final = 5  # of them at a time, at most: one for so many pages of the host
+TRIES: Final = 5  # of them at a time, at most: one for so many pages of the host, three at least
 PAGES_A_TRY: Final = 250
 COPIES: Final = 2  # pages of a difference that repeat a sibling: each is a proof by itself
 FEW_GROWN: Final = 2  # of them may name as many more of their like
@@ -221,7 +221,7 @@ def tries(terms: TrapTerms, refused: Yield, pages: int) -> int:
 
     refused: what those that were tried have brought;   pages: of the host that were fetched
     """
-    return min(max(pages // PAGES_A_TRY, 1), TRIES) if not refused.fetched or brings(terms, refused) else 0
+    return min(max(pages // PAGES_A_TRY, 3), TRIES) if not refused.fetched or brings(terms, refused) else 0
 
 
 def tells(found: Yield) -> bool:

@@ -30,7 +30,7 @@ def test_what_brings_nothing_then_either_is_left_for_good(worker: Worker, web: W
     days = calendar(site, text=lambda n: f"{n}")
     start(worker, site.url(), budgets=AMPLE)
     run(worker)
-    assert pattern(worker, "refused")["fetched"] == 1
+    assert pattern(worker, "refused")["fetched"] == 3
     assert len(asked(site, "/day")) < SMALL_SITE / 2 < len(days)
     assert one(worker.engine, "SELECT count(*) FROM urls WHERE state = 'queued'") == 0
 

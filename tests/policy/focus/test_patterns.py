@@ -253,7 +253,7 @@ def thin(pages: int, told: int, **values: int) -> Yield:
 
 
 # pages of a host, and refused URLs that are tried at a time where nothing else waits
-@pytest.mark.parametrize(("pages", "n"), [(0, 1), (499, 1), (750, 3), (9_000, TRIES)])
+@pytest.mark.parametrize(("pages", "n"), [(0, 3), (999, 3), (1_000, 4), (9_000, TRIES)])
 def test_a_small_host_tries_fewer_refused_urls(pages: int, n: int) -> None:
     assert tries(TERMS, Yield(), pages) == n
     assert tries(TERMS, BAD, pages) == 0
