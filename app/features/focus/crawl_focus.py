@@ -106,11 +106,11 @@ class CrawlFocus:
     yields   of its patterns, by shape
     changed  shapes whose yields the next settle writes;   turned: of these, those whose refused URLs it queues again
     retried  fetch count of a group at its last retry
-    found    about how many URLs of the host were met
+    found    about how many URLs of the host were met, refused ones too
     has_proof  a browser gained much on the last pages of a shape, by its yield
     refuses  patterns that bring nothing are refused: the crawl has a budget of pages, which they would eat. Without one
              nothing that may be worth reading is left out; they wait in the last lane
-    whole    of a host that has no more URLs all are fetched
+    whole    of a host that has no more URLs all are fetched in the end
     share    of the crawl's budget: pages that an equal share would let this host have
     """
 
@@ -134,15 +134,22 @@ class CrawlFocus:
         self.subsets = Subsets(self.yields)
 
     @property
-    def judges(self) -> bool:
-        """Whether URLs are refused for what their like has brought."""
-        return self.refuses and self.found > self.whole
+    def pages(self) -> int:
+        """Pages of the host that were fetched."""
+        return sum(each.fetched for name, each in self.yields.items() if name[0] == "/" and name[-3:] != "/**")
 
     @property
     def room(self) -> int:
         """Pages that the host's share of the budget still has for it."""
-        pages = sum(each.fetched for name, each in self.yields.items() if name[0] == "/" and name[-3:] != "/**")
-        return self.share - pages
+        return self.share - self.pages
+
+    @property
+    def tries(self) -> int:
+        """How many refused URLs are tried where nothing else waits: of a small host all, else a few."""
+        if self.found <= self.whole:
+            return self.whole
+        tried = self._yield(patterns.REFUSED)
+        return patterns.tries(self.profile.traps, tried, self.pages) if self.room > 0 else 0
 
     def trap(self, url: Url, shape: Shape, *, risk: float, found_on: str | None) -> TrapKind | None:
         """The trap that a URL of the visited host is taken for, if any.
@@ -150,13 +157,13 @@ class CrawlFocus:
         risk: by its form, the score's components.   found_on: the path and query on its host that named it first
         """
         kind = patterns.by_form(self.profile.traps, shape)
-        if kind is None and self.judges and not self._is_worth(shape, risk, found_on):
+        if kind is None and self.refuses and not self._is_worth(shape, risk, found_on):
             kind = None if self._has_good(words(url.target)) else TrapKind.PATTERN
         return None if kind is None or self.profile.allows(url) else kind
 
     def copies(self, url: Url) -> str | None:
         """How it differs from a page that was fetched, if that brings nothing (`shape`); else a worse subset."""
-        return None if not self.judges or self.profile.allows(url) else self.copied(url.target)
+        return None if not self.refuses or self.profile.allows(url) else self.copied(url.target)
 
     def copied(self, target: str, *, is_spared: bool = False) -> str | None:
         """How a path and query differ from those of a fetched page, as in `copies`.
@@ -176,7 +183,8 @@ class CrawlFocus:
     def _is_poor(self, name: str, is_spared: bool) -> bool:
         """Whether a pattern brings nothing.   is_spared: nor has pages that tell something of their own"""
         found = self._yield(name)
-        return patterns.is_poor(self.profile.traps, found) and not (is_spared and patterns.tells(found))
+        is_poor = patterns.is_poor if is_of_path(name) else patterns.is_copying
+        return is_poor(self.profile.traps, found) and not (is_spared and patterns.tells(found))
 
     def _has_good(self, parts: list[Subset]) -> bool:
         return self.subsets.speak_for(self.profile.traps, parts)
@@ -203,11 +211,14 @@ class CrawlFocus:
         return None if kind is None or self.profile.allows(url) else kind
 
     def _is_worth(self, shape: Shape, risk: float, found_on: str | None) -> bool:
-        terms = self.profile.traps
+        terms, own = self.profile.traps, self._yield(shape.name)
+        parts = [part for part in self._parts_of(shape.name) if part.fetched] if not own.fetched else []
+        if parts and not any(patterns.brings(terms, each) for each in parts):
+            return False
         named_by = self._yield(shape_of(found_on).name) if found_on is not None else _NONE
         groups = [self._yield(group) for group in shape.groups]
         is_suspect = risk >= patterns.RISKY or patterns.is_poor(terms, named_by)
-        return patterns.is_worth(terms, self._yield(shape.name), groups, is_suspect=is_suspect)
+        return patterns.is_worth(terms, own, groups, is_suspect=is_suspect)
 
     def _yield(self, name: str) -> Yield:
         return self.yields.get(name, _NONE)
@@ -215,12 +226,16 @@ class CrawlFocus:
     def lane_of(self, scored: Scored, target: str) -> int:
         """The lane of a link to the visited host, which is counted: the last, where many of its shape wait unproven."""
         before = self._yield(scored.shape.name)
-        if not (self.refuses and self.seen.was_named(target)):  # until they are written, every page of a batch names it
-            self._put(scored.shape.name, before.found())
+        self.meet(scored.shape.name, target)
+        return LAST_LANE if before.waits else scored.lane
+
+    def meet(self, name: str, target: str) -> None:
+        """Count a link of a shape to the visited host once: until they are written, every page of a batch names it."""
+        if not (self.refuses and self.seen.was_named(target)):
+            self._put(name, self._yield(name).found())
             self.found += 1
         if self.refuses:
             self.seen.name(target)
-        return LAST_LANE if before.waits else scored.lane
 
     def learned(self, parts: Parts, shape: Shape) -> Parts:
         """The parts of a link to the visited host, by what its shape has brought."""
@@ -231,7 +246,7 @@ class CrawlFocus:
         return score.precedence(parts, self._own_share(shape_of(target).name))
 
     def _own_share(self, name: str) -> float | None:
-        return self._yield(name).own_share if self.judges else None
+        return self._yield(name).own_share if self.refuses else None
 
     def retries(self, group: str) -> bool:
         """Whether a URL of a group that is refused is fetched after all: none while an earlier one waits."""
@@ -242,7 +257,7 @@ class CrawlFocus:
         return True
 
     def refuse(self, *names: str) -> int:
-        """Count a refusal of a pattern, and of its group. Returns how many the pattern has had before."""
+        """Count a refusal of a pattern, and of its group, so that they turn. Returns how many it has had before."""
         before = self._yield(names[0])
         for name in names:
             self._put(name, self._yield(name).refusing())
@@ -251,10 +266,6 @@ class CrawlFocus:
     def most_kept(self, name: str) -> int:
         """How many refused URLs of a pattern have rows: where its pages tell something, a share of the budget."""
         return max(MOST_KEPT_REFUSED, self.share if patterns.tells(self._yield(name)) else 0)
-
-    def hold(self, name: str) -> None:
-        """Note that URLs are refused for a pattern, though others count them: they are queued once it turns."""
-        self._put(name, self._yield(name).refusing())
 
     def spares(self) -> list[tuple[str, int]]:
         """Patterns whose refused URLs are fetched where nothing better waits, and how many now, the best first."""
@@ -268,9 +279,13 @@ class CrawlFocus:
 
     def multiplies(self, name: str) -> bool:
         """Whether a shape has parameters of another of the same path and more: facets that are chosen together."""
+        return bool(self._parts_of(name))
+
+    def _parts_of(self, name: str) -> list[Yield]:
+        """Those of the same path with some of a shape's parameters, but not all."""
         path, _, query = name.partition("?")
         names = query.split("&")
-        return len(names) > 1 and any(f"{path}?{'&'.join(part)}" in self.yields for part in _fewer(names))
+        return [self.yields[part] for some in _fewer(names) if (part := f"{path}?{'&'.join(some)}") in self.yields]
 
     def _group(self, name: str) -> Yield:
         """A group of a shape of which no page was fetched."""

@@ -129,6 +129,7 @@ class Focused(Worth):
             )
             if kind is TrapKind.PATTERN:
                 retried = focus.retries(shape.groups[0])
+                focus.meet(shape.name, url.target)
                 if focus.refuse(shape.name, shape.groups[0]) >= focus.most_kept(shape.name) and not retried:
                     return Refusal.TRAP_PATTERN
                 event, detail = (UrlEvent.FORCED, None) if retried else (UrlEvent.TRAPPED, shape.name)
@@ -201,7 +202,7 @@ class Focused(Worth):
         if is_retried:
             return None
         if copies is not None:  # a second look then takes all of its like for one, whatever their shapes
-            focus.hold(copies)
+            focus.refuse(copies)
         return names[0] if copies is None else copies
 
     def refuses_ending(self, ending: str) -> bool:

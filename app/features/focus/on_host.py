@@ -25,7 +25,7 @@ from app.features.focus.rows import Kept, SecondLook, Sought, Spared, Turned
 from app.features.focus.seen_phrases import SeenPhrases, keep_within
 from app.model.url import target_of
 from app.policy.focus import novelty, vocabulary
-from app.policy.focus.patterns import REFUSED, SMALL_SHARE, SMALL_SITE, Yield, tries
+from app.policy.focus.patterns import REFUSED, SMALL_SHARE, SMALL_SITE, Yield
 from app.policy.focus.profile import Profile
 from app.policy.focus.profile_text import GENERAL, profile_of
 from app.policy.focus.shape import shape_of
@@ -178,18 +178,13 @@ def _row(host_id: int, crawl_id: int, name: str, found: Yield) -> Kept:
     }
 
 
-def _tries(focus: CrawlFocus) -> int:
-    """How many refused URLs are tried now, if the host's share of the budget has room."""
-    return tries(focus.profile.traps, focus.yields.get(REFUSED, Yield())) if focus.room > 0 else 0
-
-
 def try_refused(picked: Picked, tx: Connection, host_id: int) -> bool:
     """Queue a few refused URLs of a host that has nothing else. Returns whether there were any.
 
     Without it a site whose pages stand behind lists that bring nothing is lost, with its budget unspent.
     """
     every = _every(picked)
-    wanted = [(crawl_id, _tries(focus)) for crawl_id, focus in every.items() if focus.judges]
+    wanted = [(crawl_id, focus.tries) for crawl_id, focus in every.items() if focus.refuses]
     rows: list[SecondLook] = [{"host_id": host_id, "crawl_id": crawl_id, "n": n} for crawl_id, n in wanted if n]
     queued = store.try_refused(tx, rows)
     for crawl_id in queued:
@@ -206,7 +201,7 @@ def _spare_refused(picked: Picked, tx: Connection, host_id: int) -> bool:
     Copies among them are left, and so are facets that are chosen together, whatever they were refused for. They are no
     more looked at: so much of a batch is judged at a time.
     """
-    judged = {crawl_id: focus for crawl_id, focus in _every(picked).items() if focus.judges and focus.room > 0}
+    judged = {crawl_id: focus for crawl_id, focus in _every(picked).items() if focus.refuses and focus.room > 0}
     for _ in range(MOST_ROUNDS):
         rows: list[Sought] = [
             {"host_id": host_id, "crawl_id": crawl_id, "pattern": name, "n": n}
@@ -222,7 +217,7 @@ def _spare_refused(picked: Picked, tx: Connection, host_id: int) -> bool:
             shape = shape_of(target).name
             copies = shape if focus.multiplies(shape) else focus.copied(target, is_spared=True)
             if copies is not None:
-                focus.hold(copies)
+                focus.refuse(copies)
             elif sum(n for (crawl_id, _), n in taken.items() if crawl_id == each.crawl_id) >= focus.room:
                 continue
             else:

@@ -36,11 +36,12 @@ WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.state = 'refused' 
 RETURNING u.host_id, u.fetched_at IS NULL AS is_new
 
 -- try_refused: queue some of a host's URLs that were refused for their pattern, past what judges them: one of each
--- pattern, best first, and first of those where the most may be lost, of which no more than 50 count: traps have no end
+-- pattern, the latest first, since its trial had the best; and first of those where the most may be lost, of which no
+-- more than 50 count: traps have no end
 WITH waiting AS (
     SELECT u.host_id, u.crawl_id, u.id, r.n,
            (p.new + 1.0) / (p.fetched + 2) * least(count(*) OVER (PARTITION BY u.crawl_id, u.detail), 50) AS at_stake,
-           row_number() OVER (PARTITION BY u.crawl_id, u.detail ORDER BY u.score DESC, u.id) AS place
+           row_number() OVER (PARTITION BY u.crawl_id, u.detail ORDER BY u.id DESC) AS place
     FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, n integer)
     JOIN urls AS u ON u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.state = 'refused' AND u.cause = 'trap'
         AND u.fetched_at IS NULL

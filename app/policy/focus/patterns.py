@@ -25,7 +25,7 @@ from app.policy.focus.shape import LONGEST, MARK, Shape, fold, parted
 
 MEMORY: Final = 0.9  # of a page's weight is left after the next one: the last ten decide
 FORGOTTEN: Final = 1e-6  # a weight of less is none: in the end Postgres' `real` would refuse it
-SMALL_SITE: Final = 100  # URLs of a host: up to there all are fetched, whatever they bring
+SMALL_SITE: Final = 100  # URLs of a host: up to there all are fetched in the end, whatever they bring
 SMALL_SHARE: Final = 0.1  # of what a crawl's budget has for a host: a site that takes no more is fetched whole, too
 MOST_WAITING: Final = 1_000  # URLs of a shape that has not proven itself; the others wait in the last lane
 EARNED: Final = 3  # requests that each page with new text earns its shape: half of a site's diagrams look alike
@@ -37,7 +37,10 @@ GAIN_MOST: Final = 1_000_000
 CHANCE: Final = 0.02  # that a subset brings nothing by chance: less, and its URLs are refused
 SUREST: Final = 0.7  # share of others with new text that is believed: four pages without are needed at least
 REFUSED: Final = "refused"  # the pattern of refused URLs that are tried where nothing else is left
-TRIES: Final = 5  # of them at a time
+TRIES: Final = 5  # of them at a time, at most: one for so many pages of the host, three at least
+PAGES_A_TRY: Final = 250
+COPIES: Final = 2  # pages of a difference that repeat a sibling: each is a proof by itself
+FEW_GROWN: Final = 2  # of them may name as many more of their like
 MOST_SPARED: Final = 50  # refused URLs of a shape that are queued at a time
 NEW_SHARE: Final = 0.3  # of a page's phrases must be new on its host for new text
 IN: Final = "∋"
@@ -168,6 +171,11 @@ def is_poor(terms: TrapTerms, found: Yield) -> bool:
     return found.fetched >= terms.trial and not brings(terms, found)
 
 
+def is_copying(terms: TrapTerms, found: Yield) -> bool:
+    """Whether pages that differ in one way from a page that was fetched bring nothing new."""
+    return found.fetched >= COPIES and not brings(terms, found)
+
+
 def is_worth(terms: TrapTerms, own: Yield, groups: Sequence[Yield], *, is_suspect: bool = False) -> bool:
     """Whether a URL is fetched, by what its shape has brought, and the groups of its shape.
 
@@ -181,7 +189,7 @@ def is_worth(terms: TrapTerms, own: Yield, groups: Sequence[Yield], *, is_suspec
     poor = [group for group in groups if is_poor(terms, group)]
     if len(poor) == len(groups) and all(group.fetched > terms.trial and group.new_lately < 1 for group in poor):
         return False
-    if poor and is_suspect:
+    if is_suspect and any(is_copying(terms, group) for group in groups):
         return False
     return own.fetched < (1 if poor or is_suspect else terms.trial)
 
@@ -202,18 +210,18 @@ def is_worse(terms: TrapTerms, own: Yield, *, fetched: int, new: int) -> bool:
 
 
 def is_retried(terms: TrapTerms, group: Yield) -> bool:
-    """Whether the next URL of a group is fetched after all: the 50th that is refused, the 400th, the 3,200th …"""
+    """Whether the next URL of a group is fetched after all: the 1,000th that is refused, the 8,000th …"""
     times, left = divmod(group.refused + 1, terms.retry)
     doublings = times.bit_length() - 1
     return left == 0 and times == 1 << doublings and doublings % 3 == 0
 
 
-def tries(terms: TrapTerms, refused: Yield) -> int:
+def tries(terms: TrapTerms, refused: Yield, pages: int) -> int:
     """How many refused URLs of a host are tried where nothing else is left: a few, and more while they bring something.
 
-    refused: what those that were tried have brought
+    refused: what those that were tried have brought;   pages: of the host that were fetched
     """
-    return TRIES if not refused.fetched or brings(terms, refused) else 0
+    return min(max(pages // PAGES_A_TRY, 3), TRIES) if not refused.fetched or brings(terms, refused) else 0
 
 
 def tells(found: Yield) -> bool:
@@ -225,16 +233,17 @@ def spares(found: Yield, group: Yield) -> int:
     """How many refused URLs of a shape are fetched where nothing better waits and the budget has room.
 
     Its pages must tell something of their own. Each time it is twice as many, until these name as many again that are
-    refused: what grows as fast as it is fetched has no end. Of a shape that has had few pages it is one; where it has
-    had none, its group must tell.
+    refused: what grows as fast as it is fetched has no end. One page alone tells nothing: a trap's first does, too.
+    Of a shape that has had no page its group must tell.
 
     group: a group of the shape, or the shape
     """
     if not found.fetched:
         return int(tells(group) and not found.spared)
-    if not tells(found) or 2 * (found.refused - found.grown) > found.spared > 1:
+    grown = found.refused - found.grown if found.spared else 0
+    if found.fetched < COPIES or not tells(found) or (grown > FEW_GROWN and 2 * grown > found.spared):
         return 0
-    return 1 if found.fetched < PROOF else min(max(TRIES, 2 * found.spared), MOST_SPARED)
+    return min(max(2 * found.spared, 1), MOST_SPARED)
 
 
 def has_turned(terms: TrapTerms, before: Yield, after: Yield) -> bool:

@@ -55,7 +55,7 @@ class TrapTerms:
 
     trial: int = 3
     new_share: float = 0.2
-    retry: int = 50
+    retry: int = 1_000
     depth: int = 24
     repeats: int = 3
     allow: tuple[re.Pattern[str], ...] = ()

@@ -115,19 +115,19 @@ def test_ours_without_a_budget_nothing_is_compared() -> None:
 
 def test_one_of_a_poor_group_is_fetched_after_all_while_none_waits() -> None:
     focus = judging()
-    for refused, retries in ((48, False), (99, False), (399, True), (399, False)):
+    for refused, retries in ((998, False), (1_999, False), (7_999, True), (7_999, False)):
         focus.yields["?print"] = Yield(fetched=4, lately=3.4, refused=refused)
         assert focus.retries("?print") is retries, refused
     focus.note(url("/x/77?print=1"), is_new=False, found_on=None)
     assert focus.retries("?print"), "the one before was fetched"
 
 
-def test_ours_a_parameter_has_the_same_trial_as_a_pattern() -> None:
-    """Not a page more, as a word of the path has, of which each URL may have its own."""
+def test_ours_two_copies_are_enough_for_a_parameter() -> None:
+    """A word of the path takes one more, as each URL may have its own."""
     focus = judging()
     for n in range(4):
         learn(focus, f"/x/{n}", prose(n))
-    for n in range(3):
+    for n in range(2):
         assert focus.copies(url("/x/3?print=1")) is None
         learn(focus, f"/x/{n}?print=1", prose(n))
     assert focus.copies(url("/x/3?print=1")) == "≈?print"

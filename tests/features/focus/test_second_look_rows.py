@@ -1,4 +1,4 @@
-"""Refused URLs that are queued where nothing else of a host is left: one of each pattern, the most promising first."""
+"""Refused URLs that are queued where nothing else of a host is left: the latest of each pattern, the best first."""
 
 from collections.abc import Iterator
 
@@ -17,8 +17,10 @@ def engine(database_url: str) -> Iterator[Engine]:
 
 
 def refused(engine: Engine, host_id: int, crawl_id: int, name: str, count: int, *, fetched: int, new: int) -> None:
-    """A pattern with so many refused URLs; its pages so far, and those with new text."""
-    admit(engine, *[admission(host_id, crawl_id, f"/{name}/{n}", score=0.01 * n) for n in range(count)])
+    """A pattern with so many refused URLs, of which the last was found last; its pages so far, those with new text."""
+    found = [admission(host_id, crawl_id, f"/{name}/{n}", score=1 - 0.002 * n) for n in range(count)]
+    admit(engine, *found[:-1])
+    admit(engine, found[-1])
     query = "UPDATE urls SET state = 'refused', cause = 'trap', detail = :name WHERE url LIKE '%/' || :name || '/%'"
     sql(engine, query, name=name)
     row: patterns.Kept = {

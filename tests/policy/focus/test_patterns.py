@@ -15,6 +15,7 @@ from app.policy.focus.patterns import (
     is_retried,
     is_worth,
     spares,
+    tries,
 )
 from app.policy.focus.profile import TrapTerms
 from app.policy.focus.shape import LONGEST, shape_of
@@ -251,17 +252,26 @@ def thin(pages: int, told: int, **values: int) -> Yield:
     return Yield(fetched=pages, told=told, refused=9, **values)
 
 
+# pages of a host, and refused URLs that are tried at a time where nothing else waits
+@pytest.mark.parametrize(("pages", "n"), [(0, 3), (999, 3), (1_000, 4), (9_000, TRIES)])
+def test_a_small_host_tries_fewer_refused_urls(pages: int, n: int) -> None:
+    assert tries(TERMS, Yield(), pages) == n
+    assert tries(TERMS, BAD, pages) == 0
+
+
 # refused URLs of a shape: what it has had, what its group has had, how many are fetched where the budget has room
 @pytest.mark.parametrize(
     ("own", "group", "n"),
     [
-        (thin(3, 3), Yield(), TRIES),
-        (thin(3, 2), Yield(), TRIES),
+        (thin(3, 3), Yield(), 1),
+        (thin(3, 2), Yield(), 1),
         (thin(3, 1), Yield(), 0),  # the first page of a trap tells something, too
-        (thin(8, 8, spared=5, grown=9), Yield(), 2 * TRIES),
+        (thin(4, 4, spared=1, grown=7), Yield(), 2),  # one page may name a few of its like
+        (thin(8, 8, spared=5, grown=9), Yield(), 10),
         (thin(8, 8, spared=5, grown=6), Yield(), 0),  # as many again were refused meanwhile
         (thin(300, 300, spared=MOST_SPARED, grown=9), Yield(), MOST_SPARED),
-        (thin(1, 1), Yield(), 1),
+        (thin(1, 1), Yield(), 0),  # as the first page of a trap does
+        (thin(2, 2), Yield(), 1),
         (thin(0, 0), thin(4, 4), 1),
         (thin(0, 0), thin(4, 0), 0),
         (thin(0, 0, spared=1), thin(4, 4), 0),
