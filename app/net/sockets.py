@@ -196,7 +196,7 @@ class TlsSocket:
 
 
 class _TlsFile(RawIOBase):
-    """What a TLS socket receives, as a file.   below: of the socket under it, which stays open as long as that"""
+    """A file of all that a TLS socket receives.   below: of the socket under it, which stays open as long as that"""
 
     def __init__(self, tls: TlsSocket, below: RawIOBase) -> None:
         self._tls, self._below = tls, below
