@@ -110,7 +110,7 @@ class CrawlFocus:
     has_proof  a browser gained much on the last pages of a shape, by its yield
     refuses  patterns that bring nothing are refused: the crawl has a budget of pages, which they would eat. Without one
              nothing that may be worth reading is left out; they wait in the last lane
-    whole    of a host that has no more URLs all are fetched in the end
+    whole    of a host that has no more URLs all are fetched
     share    of the crawl's budget: pages that an equal share would let this host have
     """
 
@@ -134,6 +134,11 @@ class CrawlFocus:
         self.subsets = Subsets(self.yields)
 
     @property
+    def judges(self) -> bool:
+        """Whether URLs are refused for what their like has brought."""
+        return self.refuses and self.found > self.whole
+
+    @property
     def pages(self) -> int:
         """Pages of the host that were fetched."""
         return sum(each.fetched for name, each in self.yields.items() if name[0] == "/" and name[-3:] != "/**")
@@ -143,27 +148,19 @@ class CrawlFocus:
         """Pages that the host's share of the budget still has for it."""
         return self.share - self.pages
 
-    @property
-    def tries(self) -> int:
-        """How many refused URLs are tried where nothing else waits: of a small host all, else a few."""
-        if self.found <= self.whole:
-            return self.whole
-        tried = self._yield(patterns.REFUSED)
-        return patterns.tries(self.profile.traps, tried, self.pages) if self.room > 0 else 0
-
     def trap(self, url: Url, shape: Shape, *, risk: float, found_on: str | None) -> TrapKind | None:
         """The trap that a URL of the visited host is taken for, if any.
 
         risk: by its form, the score's components.   found_on: the path and query on its host that named it first
         """
         kind = patterns.by_form(self.profile.traps, shape)
-        if kind is None and self.refuses and not self._is_worth(shape, risk, found_on):
+        if kind is None and self.judges and not self._is_worth(shape, risk, found_on):
             kind = None if self._has_good(words(url.target)) else TrapKind.PATTERN
         return None if kind is None or self.profile.allows(url) else kind
 
     def copies(self, url: Url) -> str | None:
         """How it differs from a page that was fetched, if that brings nothing (`shape`); else a worse subset."""
-        return None if not self.refuses or self.profile.allows(url) else self.copied(url.target)
+        return None if not self.judges or self.profile.allows(url) else self.copied(url.target)
 
     def copied(self, target: str, *, is_spared: bool = False) -> str | None:
         """How a path and query differ from those of a fetched page, as in `copies`.

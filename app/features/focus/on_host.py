@@ -25,7 +25,7 @@ from app.features.focus.rows import Kept, SecondLook, Sought, Spared, Turned
 from app.features.focus.seen_phrases import SeenPhrases, keep_within
 from app.model.url import target_of
 from app.policy.focus import novelty, vocabulary
-from app.policy.focus.patterns import REFUSED, SMALL_SHARE, SMALL_SITE, Yield
+from app.policy.focus.patterns import REFUSED, SMALL_SHARE, SMALL_SITE, Yield, tries
 from app.policy.focus.profile import Profile
 from app.policy.focus.profile_text import GENERAL, profile_of
 from app.policy.focus.shape import shape_of
@@ -178,13 +178,19 @@ def _row(host_id: int, crawl_id: int, name: str, found: Yield) -> Kept:
     }
 
 
+def _tries(focus: CrawlFocus) -> int:
+    """How many refused URLs are tried now, if the host's share of the budget has room."""
+    tried = focus.yields.get(REFUSED, Yield())
+    return tries(focus.profile.traps, tried, focus.pages) if focus.judges and focus.room > 0 else 0
+
+
 def try_refused(picked: Picked, tx: Connection, host_id: int) -> bool:
     """Queue a few refused URLs of a host that has nothing else. Returns whether there were any.
 
     Without it a site whose pages stand behind lists that bring nothing is lost, with its budget unspent.
     """
     every = _every(picked)
-    wanted = [(crawl_id, focus.tries) for crawl_id, focus in every.items() if focus.refuses]
+    wanted = [(crawl_id, _tries(focus)) for crawl_id, focus in every.items() if focus.refuses]
     rows: list[SecondLook] = [{"host_id": host_id, "crawl_id": crawl_id, "n": n} for crawl_id, n in wanted if n]
     queued = store.try_refused(tx, rows)
     for crawl_id in queued:

@@ -25,7 +25,7 @@ from app.policy.focus.shape import LONGEST, MARK, Shape, fold, parted
 
 MEMORY: Final = 0.9  # of a page's weight is left after the next one: the last ten decide
 FORGOTTEN: Final = 1e-6  # a weight of less is none: in the end Postgres' `real` would refuse it
-SMALL_SITE: Final = 100  # URLs of a host: up to there all are fetched in the end, whatever they bring
+SMALL_SITE: Final = 100  # URLs of a host: up to there all are fetched, whatever they bring
 SMALL_SHARE: Final = 0.1  # of what a crawl's budget has for a host: a site that takes no more is fetched whole, too
 MOST_WAITING: Final = 1_000  # URLs of a shape that has not proven itself; the others wait in the last lane
 EARNED: Final = 3  # requests that each page with new text earns its shape: half of a site's diagrams look alike
