@@ -2,7 +2,7 @@
 
 Any web server can serve the directory as a file. This one adds signatures that expire, which a file cannot have and
 which Cloudflare asks for when a crawler registers. It serves one path, and bounds its readers
-(`app.runtime.bounded_server`).
+(`app.runtime.slow_clients`).
 """
 
 import socket
@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from app.errors import InputError
 from app.net.signature import DIRECTORY_PATH, directory_body, directory_fields
-from app.runtime.bounded_server import BoundedHandler, BoundedServer
+from app.runtime.slow_clients import BoundedHandler, BoundedServer
 
 
 class _DirectoryHandler(BoundedHandler, BaseHTTPRequestHandler):

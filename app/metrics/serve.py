@@ -4,7 +4,7 @@
     /healthz   ok, as long as a thread of the process answers
 
 It asks for no login: it listens to loopback unless told otherwise (TIPTOE_METRICS). So it waits for few heads, and not
-for long (`app.runtime.bounded_server`): each costs a thread.
+for long (`app.runtime.slow_clients`): each costs a thread.
 """
 
 import ipaddress
@@ -22,8 +22,7 @@ from app.errors import ArchiveStopped, TiptoeError
 from app.metrics.counts import Counts
 from app.metrics.exposition import Value
 from app.metrics.machine import memory
-from app.runtime.bounded_server import BoundedHandler, BoundedServer
-from app.runtime.slow_clients import SlowClients
+from app.runtime.slow_clients import BoundedHandler, BoundedServer, SlowClients
 from app.store import fleet
 
 # The figures of a worker or of beat.

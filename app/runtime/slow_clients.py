@@ -6,22 +6,36 @@ oldest: a single address that opens hundreds takes no place from others. A serve
 refuse everybody.
 
 A request that has arrived and was not read yet is never lost to such a choice: the server has not looked at it.
+
+Python's own HTTP servers have a thread for each client and no bound in time, and take 100 lines of 64 KiB for a head:
+20 MB for as long as a client likes. Ours read no body, and log nothing of their clients:
+
+    class Server(BoundedServer, HTTPServer): ...
+    class Handler(BoundedHandler, BaseHTTPRequestHandler): ...
 """
 
 import select
+import socket
+import sys
+import time
 from collections import defaultdict
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from heapq import heapify, heapreplace
+from io import BufferedIOBase
 from operator import itemgetter
-from typing import Final, Generic, TypeVar
+from socketserver import ThreadingMixIn
+from typing import Any, Final, Generic, TypeVar
 
 WAITING_MOST: Final = 64
 CROWD_TIMES: Final = 4
 YOUNG_S: Final = 0.5  # what a client sent at once may not have been read before
 HEAD_S: Final = 10.0
 BODY_S: Final = 30.0  # of a form of 1 MB, over a slow line; and of an answer that nobody reads
+HEAD_BYTES: Final = 65_536
+SLOW_S: Final = 10.0  # a client that takes nothing of its answer is not waited for
 
 _Connection = TypeVar("_Connection", bound=Hashable)
 
@@ -126,3 +140,67 @@ def _beyond(
         found.append(of.pop()[1:])
         heapreplace(busiest, (-len(of), of[-1][0] if of else (False, 0), busiest[0][2]))
     return found
+
+
+class BoundedServer(ThreadingMixIn):
+    """Closes clients that are late with a head, and the oldest beyond a number: `SlowClients`."""
+
+    daemon_threads = True
+
+    def __init__(self, *given: Any) -> None:
+        self.clients: SlowClients[socket.socket] = SlowClients()
+        super().__init__(*given)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self.clients.wait(request, client_address[0], time.monotonic())
+        super().process_request(request, client_address)
+
+    def service_actions(self) -> None:
+        """Close slow clients, after each connection and twice a second."""
+        for each in self.clients.due(time.monotonic(), lambda each: has_unread(each.fileno())):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)  # its thread reads the end, and closes it
+
+    def shutdown_request(self, request: Any) -> None:
+        self.clients.forget(request)
+        super().shutdown_request(request)  # type: ignore[misc]  # the server's, which this is mixed into
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a client that went, was too slow, or sent too much."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)  # type: ignore[misc]  # as above
+
+
+class _Head:
+    """The octets of a head, line by line. Beyond HEAD_BYTES it raises ConnectionAbortedError, which ends it all."""
+
+    def __init__(self, octets: BufferedIOBase) -> None:
+        self._octets, self._left = octets, HEAD_BYTES
+        self.close = octets.close
+
+    def readline(self, most: int) -> bytes:
+        line = self._octets.readline(min(most, self._left + 1))
+        self._left -= len(line)
+        if self._left < 0:
+            raise ConnectionAbortedError("the head is too large")
+        return line
+
+
+class BoundedHandler:
+    """Reads a head of at most HEAD_BYTES, which the server no longer waits for once it is whole."""
+
+    timeout: float | None = SLOW_S
+    server: Any
+    connection: socket.socket
+
+    def setup(self) -> None:
+        super().setup()  # type: ignore[misc]  # the handler's, which this is mixed into
+        self.rfile: Any = _Head(self.rfile)
+
+    def parse_request(self) -> bool:
+        """Whether a head has come. One that was cut ends like one, and is none."""
+        is_head: bool = super().parse_request()  # type: ignore[misc]  # as above
+        return self.server.clients.forget(self.connection) and is_head
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Log nothing: a request is no event."""

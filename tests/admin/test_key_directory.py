@@ -12,8 +12,7 @@ from http_message_signatures import InvalidSignature
 from app.admin.key_directory import KeyDirectory
 from app.errors import InputError
 from app.net.signature import DIRECTORY_PATH, DIRECTORY_TYPE, directory_body
-from app.runtime.bounded_server import HEAD_BYTES
-from app.runtime.slow_clients import SlowClients
+from app.runtime.slow_clients import HEAD_BYTES, SlowClients
 from tests.net.signed import OWN_KEY, TEST_KEY, Answered, Asked, verify
 
 AGENT = "https://bot.example.org"

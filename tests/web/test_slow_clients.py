@@ -12,8 +12,7 @@ from sqlalchemy import Engine
 
 from app.local import dashboard
 from app.metrics.serve import serve_pages
-from app.runtime.bounded_server import HEAD_BYTES
-from app.runtime.slow_clients import WAITING_MOST, SlowClients
+from app.runtime.slow_clients import HEAD_BYTES, WAITING_MOST, SlowClients
 from app.web.guard import FIELDS_MOST, LOGIN_BYTES
 from app.web.serve import WebConnection
 from tests.faults.waiting import until
