@@ -67,13 +67,29 @@ def pauses(requests: Sequence[Request], *, delay_s: float) -> list[Pause]:
 
 def start_gaps(requests: Iterable[Request], *, together: bool = False) -> dict[str, list[float]]:
     """Per address the seconds between the arrivals of two requests; together: of all addresses as one."""
+    return {
+        address: [later - earlier for earlier, later in itertools.pairwise(own)]
+        for address, own in _arrivals(requests, together=together).items()
+    }
+
+
+def short_starts(
+    requests: Iterable[Request], gap_s: float, lates: Sequence[tuple[float, float]], *, together: bool = False
+) -> int:
+    """How many requests came too soon after the one before, by more than the origin was late itself just then."""
+    return sum(
+        later - earlier < gap_s - TOLERANCE_S - next((late for at, late in lates if at >= later), 0.0)
+        for own in _arrivals(requests, together=together).values()
+        for earlier, later in itertools.pairwise(own)
+    )
+
+
+def _arrivals(requests: Iterable[Request], *, together: bool) -> dict[str, list[float]]:
+    """Per address the moments at which requests arrived, in order."""
     arrivals: dict[str, list[float]] = defaultdict(list)
     for request in requests:
         arrivals["all" if together else request.address].append(request.arrived)
-    return {
-        address: [later - earlier for earlier, later in itertools.pairwise(sorted(own))]
-        for address, own in arrivals.items()
-    }
+    return {address: sorted(own) for address, own in arrivals.items()}
 
 
 def met_after(requests: Sequence[Request], hosts: Set[str], moments: Iterable[float]) -> list[int]:

@@ -59,7 +59,7 @@ class Seen:
     """What the origin saw in a scene's window. rate: requests a second.
 
     least_gap_s     between the arrivals of two requests at the address, or in the network;   short: how many fell below
-                    the gap, by more than the origin was late itself
+                    the gap, by more than the origin was late itself just then
     host_violations gaps of a host below its delay;   unused: the most connections of a host that brought no request
     """
 
@@ -203,8 +203,6 @@ def judge(scene: Scene, log: Log) -> Seen:
     )
     starts = [gap for own in road_judge.start_gaps(requests, together=bool(scene.network)).values() for gap in own]
     pauses = road_judge.pauses(requests, delay_s=DELAY_S)
-    late_ms = road_judge.late_ms(log.lates, begin, end)
-    least_s = scene.gap_s - road_judge.TOLERANCE_S - late_ms / 1000  # a late origin takes two requests for closer
     return Seen(
         scene=scene,
         requests=Counter(each.host for each in requests),
@@ -212,11 +210,11 @@ def judge(scene: Scene, log: Log) -> Seen:
         unused=road_judge.unused(within),
         rate=len(requests) / scene.seconds,
         least_gap_s=min(starts, default=0.0),
-        short=sum(gap < least_s for gap in starts),
+        short=road_judge.short_starts(requests, scene.gap_s, log.lates, together=bool(scene.network)),
         least_pause_s=min((each.gap_s for each in pauses), default=0.0),
         host_violations=sum(each.is_short for each in pauses),
         at_once=road_judge.most_at_once(requests),
-        late_ms=late_ms,
+        late_ms=road_judge.late_ms(log.lates, begin, end),
     )
 
 

@@ -173,6 +173,9 @@ def test_starts_are_told_apart_by_address_or_taken_together() -> None:
     requests = [_request("x", 0.0, 0.1), _request("y", 0.6, 0.7), _request("z", 0.7, 0.8, address="b")]
     assert road_judge.start_gaps(requests) == {"a": [0.6], "b": []}
     assert road_judge.start_gaps(requests, together=True)["all"] == pytest.approx([0.6, 0.1])
+    on_time, late_then, late_before = [(1e9, 0.0)], [(1e9, 0.2)], [(-1e9, 0.2), (1e9, 0.0)]
+    for lates, n in ((on_time, 1), (late_then, 0), (late_before, 1)):
+        assert road_judge.short_starts(requests, 0.3, lates, together=True) == n
 
 
 def test_requests_under_way_at_once_are_of_one_host() -> None:
