@@ -34,8 +34,8 @@ def test_copies_below_another_folder_are_refused(worker: Worker, web: Web) -> No
     run(worker)
     assert len(asked(site, "/r/tree")) == PAGES
     assert len(asked(site, "/r/blame")) + len(asked(site, "/r/plain")) < PAGES / 2
-    found = one(worker.engine, "SELECT count(*) FROM urls WHERE state = 'refused' AND detail = '≈/w/{blame}/w#/w#'")
-    assert found > PAGES / 4
+    refused = "SELECT count(*) FROM urls WHERE state = 'refused' AND detail LIKE '≈%' AND url LIKE '%/r/blame/%'"
+    assert one(worker.engine, refused) > PAGES / 4  # which of its patterns names it may differ: Bloom filters err
 
 
 @pytest.mark.parametrize(
