@@ -16,6 +16,7 @@ SMALL_BYTES = 32 * 1024
 # Of a tree, for each "<"; of everything else, for each byte. The worst of 68 kinds of documents (docs/reliability.md).
 BYTES_PER_TAG = 330
 BYTES_PER_BYTE = 44
+_TRIM_BYTES = 64 * MIB  # freed since the last trim
 _trim: Callable[[int], int] | None = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
 
 
@@ -41,14 +42,12 @@ class MemoryGate:
         self,
         *,
         most_bytes: int = 128 * MIB,
-        trim_bytes: int = 64 * MIB,
         hung_s: float = 10.0,
         look_s: float = 1.0,
         patience_s: float = 30.0,
     ) -> None:
         self.look_s, self.patience_s = look_s, patience_s
         self._most_bytes = most_bytes
-        self._trim_bytes = trim_bytes
         self._hung_s = hung_s
         self._inside: dict[object, tuple[float, int]] = {}  # since a monotonic second, so many bytes
         self._freed = 0
@@ -115,7 +114,7 @@ class MemoryGate:
         with self._changed:
             del self._inside[me]
             self._freed += tree
-            is_much = self._freed >= self._trim_bytes
+            is_much = self._freed >= _TRIM_BYTES
             if is_much:
                 self._freed = 0
             self._changed.notify_all()

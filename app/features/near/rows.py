@@ -383,14 +383,9 @@ def waiting(tx: Connection, *, crawl_id: int, most: int) -> int:
     return int(db.run(tx, _sql["waiting"], {"crawl_id": crawl_id, "most": most}).scalar_one())
 
 
-def drop_queued(tx: Connection, crawl_id: int) -> None:
-    """Take a crawl's pages out of the queue."""
-    tx.execute(_sql["drop_queued"], {"crawl_id": crawl_id})
-
-
 def drop_crawl(tx: Connection, crawl_id: int, n: int = KEYS_AT_ONCE) -> int:
     """Delete keys of a crawl's fingerprints, which are deleted with its pages. Returns how many; 0: none are left."""
-    drop_queued(tx, crawl_id)
+    tx.execute(_sql["drop_queued"], {"crawl_id": crawl_id})
     where = {"first": crawl_id << _KEY_BITS, "beyond": crawl_id + 1 << _KEY_BITS, "n": n}
     return tx.execute(_sql["drop_crawl"], where).rowcount
 
