@@ -32,8 +32,6 @@ _NUMBERED = re.compile(rf"{_FORMULA}(\d+){_FORMULA}")
 _MARKUP = re.compile(
     r"\\(?=[`*_<&\]\\])|`|\*(?=\S)|(?<=\S)\*|(?<![^\W_])_+|_+(?![^\W_])|\](?=\()|<(?=[A-Za-z/!?])|&(?=#?\w+;)"
 )
-# No Char by https://www.w3.org/TR/xml/#charsets: lxml reads them from broken pages, and refuses them in a text.
-_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _RAW = frozenset({"pre", "code", "kbd", "samp", "tt"})  # written as they stand
 _SCRIPTS = {
     "sup": dict(zip("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ", strict=True)),
@@ -102,8 +100,8 @@ def of(html: bytes | str, base_url: str, content_type: str | None = None, *, who
 def _unmark(content: Element) -> None:
     """Remove what the page has of our marks."""
     for element in content.iter():
-        element.text = element.text and _ILLEGAL.sub(" ", _MARKS.sub("", element.text))
-        element.tail = element.tail and _ILLEGAL.sub(" ", _MARKS.sub("", element.tail))
+        element.text = element.text and tree.legal(_MARKS.sub("", element.text))
+        element.tail = element.tail and tree.legal(_MARKS.sub("", element.tail))
 
 
 def _resolve(content: Element, base: str, page: str) -> None:
@@ -154,7 +152,7 @@ def _write_code(pre: Element) -> None:
     text = "".join(_lines(pre))
     pre.clear(keep_tail=True)
     code = etree.SubElement(pre, "code")
-    code.text = _ILLEGAL.sub(" ", text)
+    code.text = tree.legal(text)
     if language:
         code.set("class", f"language-{language}")
 
@@ -210,7 +208,7 @@ def _quote(note: Element) -> None:
     words = _words(title).strip()
     title.clear(keep_tail=True)
     note.tag, title.tag = "blockquote", "p"
-    etree.SubElement(title, "strong").text = _ILLEGAL.sub(" ", words)
+    etree.SubElement(title, "strong").text = tree.legal(words)
 
 
 def _first_ones(element: Element) -> Iterator[Element]:
@@ -272,7 +270,7 @@ def _write_script(script: Element) -> None:
     elif not any(around.tag in _RAW for around in islice(script.iterancestors(), _LANGUAGE_STEPS)):
         words = f"{_LESS}{script.tag}{_MORE}{words}{_LESS}/{script.tag}{_MORE}"
     script.clear(keep_tail=True)
-    script.tag, script.text = "span", _ILLEGAL.sub(" ", words)
+    script.tag, script.text = "span", tree.legal(words)
 
 
 def _tidy(content: Element) -> None:
@@ -297,7 +295,7 @@ def _link(media: Element) -> None:
     media.clear(keep_tail=True)
     media.tag = "p"
     if is_seen:
-        etree.SubElement(media, "a", href=source).text = _ILLEGAL.sub(" ", title)
+        etree.SubElement(media, "a", href=source).text = tree.legal(title)
 
 
 def _mark(content: Element) -> None:
@@ -321,13 +319,13 @@ def _clean(element: Element) -> None:
         if name in _HIDING:
             del element.attrib[name]
         elif _MARKS.search(value):
-            element.set(name, _ILLEGAL.sub(" ", _MARKS.sub("", value)))
+            element.set(name, tree.legal(_MARKS.sub("", value)))
 
 
 def _escaped(text: str | None, *, is_raw: bool) -> str | None:
     if not text:
         return text
-    legal = _ILLEGAL.sub(" ", text)
+    legal = tree.legal(text)
     return legal if is_raw else _MARKUP.sub(lambda found: "".join([_ESCAPE + each for each in found[0]]), legal)
 
 

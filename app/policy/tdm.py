@@ -157,7 +157,7 @@ def text(signals: Iterable[Signal]) -> str | None:
     return line or None
 
 
-_FIRST: Final = re.compile(r"([^ =]+)(?:=(.*?))? \(")  # name, value of `text`
+_FIRST: Final = re.compile(r"([^ =]+)(?:=(.*?))? \([^()]+\)(?:; |$)")  # name, value of `text`: brackets, too
 
 # --- dictionaries -----------------------------------------------------------------------------------------------
 

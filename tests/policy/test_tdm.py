@@ -181,6 +181,7 @@ def test_text() -> None:
         ("tdm-reservation=1 (TDMRep header)", True),
         ("tdm-reservation=0, 1 (TDMRep meta); search=y (Content-Usage header)", True),
         ("tdm-reservation=0 (TDMRep meta)", False),
+        ("tdm-reservation=ask (us), 1 (TDMRep header)", True),
         ("noai (robots directives)", True),
         ("noai=y (Content-Usage header)", False),
         ("ai-train=NO (robots.txt Content-Signal)", True),

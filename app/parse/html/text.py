@@ -188,7 +188,7 @@ def _write_formula(formula: Element) -> None:
             drawn.clear(keep_tail=True)
             drawn.tag = "span"
     formula.clear()
-    formula.text, formula.tail = written, formula_tail
+    formula.text, formula.tail = tree.legal(written), formula_tail and tree.legal(formula_tail)
 
 
 def _all_text(element: Element) -> str:

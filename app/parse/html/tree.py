@@ -47,6 +47,8 @@ _ENDS_FOREIGN = frozenset(
 _LONG_TAG_BYTES = 2 * MAX_ATTRIBUTES  # more distinct names than that, each with a separator, take at least so much
 _QUOTES = (b'"', b"'")
 _MOST_QUOTED = 16
+# No Char by https://www.w3.org/TR/xml/#charsets: lxml reads them from broken pages, and refuses them in a text.
+_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _BLANKS_BYTES = 64  # between "=" and a value, as far as we look for the former
 _OPENING = re.compile(rb"<[A-Za-z]")
 _SCRIPT = re.compile(rb"<script[\s>]", re.IGNORECASE)
@@ -185,12 +187,17 @@ def _whole(root: Element) -> Element:
     return root
 
 
+def legal(words: str) -> str:
+    """Words that lxml takes as a text: a blank stands for each character that XML does not have."""
+    return _ILLEGAL.sub(" ", words)
+
+
 def _begin_body(root: Element, shown: list[Element]) -> None:
     """Move elements of the head to the beginning of the body, in front of its text."""
     body = root.find("body")
     if body is None:
         body = etree.SubElement(root, "body")
-    shown[-1].tail, body.text = (shown[-1].tail or "") + (body.text or "") or None, None
+    shown[-1].tail, body.text = legal((shown[-1].tail or "") + (body.text or "")) or None, None
     for place, element in enumerate(shown):
         body.insert(place, element)
 

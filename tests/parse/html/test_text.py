@@ -50,6 +50,7 @@ def read(markup: str) -> str:
             id="a formula hidden beside its picture",
         ),
         pytest.param("<p>a <math><mi>x</mi> <mo>+</mo></math>", "a x +", id="a formula without TeX"),
+        pytest.param("<p>a <math alttext='x\1y'></math>\1b", "a $x y$ b", id="characters that no XML has in a formula"),
         pytest.param(
             "a<script>x</script><style>y</style><noscript>z</noscript><template>t</template>b", "ab", id="unread"
         ),
