@@ -4,8 +4,9 @@
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
 from app.admin.crawls import create
 from app.admin.seeds import add
@@ -83,12 +84,20 @@ def run(worker: Worker, *, threads: int = 1, hurry: bool = True, rounds: int = R
 
 
 def bring_forward(engine: Engine) -> None:
-    """As if an hour had passed: retries are due, rests are over, robots.txt that could not be had is tried again."""
+    """As if an hour had passed: retries are due, rests are over, robots.txt that could not be had is tried again.
+
+    Each is repeated where it meets a writer that locks the same rows in another order.
+    """
     hour = "- interval '1 hour'"
-    sql(engine, f"UPDATE urls SET due_at = due_at {hour} WHERE retrying")
-    sql(engine, f"UPDATE robots SET expires_at = expires_at {hour} WHERE availability = 'unreachable'")
-    sql(
-        engine,
+    for statement in (
+        f"UPDATE urls SET due_at = due_at {hour} WHERE retrying",
+        f"UPDATE robots SET expires_at = expires_at {hour} WHERE availability = 'unreachable'",
         f"""UPDATE hosts SET next_fetch_at = next_fetch_at {hour}, polite_at = polite_at {hour},
                              blocked_until = blocked_until {hour}, lease_until = lease_until {hour}""",
-    )
+    ):
+        db.repeat(partial(_run, engine, statement))
+
+
+def _run(engine: Engine, statement: str) -> None:
+    with db.transaction(engine) as tx:
+        tx.execute(text(statement))
