@@ -124,6 +124,7 @@ def test_the_gate(worker: Worker, web: Web, log: list[Any]) -> None:
     assert detail is not None
     assert detail.startswith("visiting it raised IndexError: of the gate")
     assert detail.isprintable()
+    assert one(worker.engine, "SELECT sum(failed) FROM crawl_hosts") == 1
     assert one(worker.engine, "SELECT unfetched FROM hosts") == 0
 
 
