@@ -11,7 +11,8 @@ import sys
 import zlib
 from collections.abc import Callable
 from io import BytesIO
-from typing import Protocol
+from itertools import pairwise
+from typing import Any, Protocol
 
 import brotli
 
@@ -28,6 +29,7 @@ CODINGS_MAX = 5  # as in curl; nobody has a use for two
 MEMBERS_MAX = 10_000  # of a body, over all its decoders: a frame of zstd takes 12 µs, even an empty one
 STORED_BETWEEN_BYTES = 64 * 1024 * 1024  # more than any answer had between two decoders when it was received
 _PIECE_BYTES = 64 * 1024
+_ANEW_BYTES = 4 * 1024 * 1024  # more than a page may have by default
 _MEMBER_PIECE_BYTES = 4 * 1024  # after a first member others may be short, and each returns what it did not use
 
 Read = Callable[[int], bytes]
@@ -94,14 +96,17 @@ class _Deflate(_Zlib):
 
 
 class _Brotli:
-    """br. The library gives more than it is asked for; the surplus waits here. It takes nothing after the end."""
+    """br. The library gives more than it is asked for; the surplus waits here.
 
-    unused = b""
+    Of octets after the end it only raises, and loses what it had decoded of the same piece. The input is decoded anew
+    then, and of its last piece one octet after another."""
 
     def __init__(self) -> None:
         self._inner = brotli.Decompressor()
-        self._surplus = b""
+        self._surplus = self.unused = b""
         self._is_dry = True
+        self._input = bytearray()  # nothing once it is longer than `_ANEW_BYTES`
+        self._input_bytes = self._last_at = self._given = 0
 
     @property
     def needs_input(self) -> bool:
@@ -112,12 +117,52 @@ class _Brotli:
         return not self._surplus and bool(self._inner.is_finished())
 
     def decode(self, data: bytes, most: int) -> bytes:
-        piece = self._surplus
-        if not piece:
-            piece = self._inner.process(data, output_buffer_limit=most)
-            self._is_dry = len(piece) < most and bool(self._inner.can_accept_more_data())
+        piece = self._surplus or self._process(data, most)
         self._surplus = piece[most:]
         return piece[:most]
+
+    def _process(self, data: bytes, most: int) -> bytes:
+        if data:
+            self._last_at = self._input_bytes
+            self._input_bytes += len(data)
+            if self._input_bytes <= _ANEW_BYTES:
+                self._input += data
+            else:
+                self._input.clear()
+        try:
+            piece, self._is_dry = _some(self._inner, data, most)
+        except brotli.error:
+            if not self._input:
+                raise
+            piece = self._anew()
+        self._given += len(piece)
+        return piece
+
+    def _anew(self) -> bytes:
+        """Decode all input again. Returns what was not given yet, and keeps what follows the end in `unused`.
+
+        Raises brotli.error where it has another fault."""
+        self._inner = brotli.Decompressor()
+        skip, found = self._given, bytearray()
+        cuts = [0, *range(self._last_at, self._input_bytes + 1)]
+        for begin, end in pairwise(cuts):
+            data, is_dry = bytes(self._input[begin:end]), False
+            while not is_dry:
+                piece, is_dry = _some(self._inner, data, _PIECE_BYTES)
+                data = b""
+                found += piece[skip:]
+                skip = max(0, skip - len(piece))
+            if self._inner.is_finished():
+                self.unused = bytes(self._input[end:])
+                break
+        self._is_dry = True
+        return bytes(found)
+
+
+def _some(decoder: Any, data: bytes, most: int) -> tuple[bytes, bool]:
+    """Some octets of br, about as many as wanted, and whether there are more only after more input."""
+    piece = decoder.process(data, output_buffer_limit=most)
+    return piece, len(piece) < most and bool(decoder.can_accept_more_data())
 
 
 class _Zstd:
@@ -301,8 +346,6 @@ class _Link:
             self.has_several_members = True
             return
         self._is_done, self.has_surplus = True, self._at < len(self._held)
-        if self.has_surplus and self._name == "br":
-            raise Broken(Failure.CUT, "not br: the stream has ended before the body")
 
 
 def _bounded(read: Read, most: int) -> Read:

@@ -67,6 +67,9 @@ FRAMED: list[tuple[str, bytes, bytes]] = [
     ("one beside chunks", raw(OK + b"Transfer-Encoding: binary, chunked", CHUNKS), b"hello"),
     ("small letters", page(b"hello").replace(b"HTTP/1.1 200 OK", b"http/1.1 200 OK"), b"hello"),
     ("padding after a stream", page(gzip.compress(PLAIN) + bytes(9), b"Content-Encoding: gzip"), PLAIN),
+    ("padding after br", page(brotli.compress(PLAIN) + bytes(9), b"Content-Encoding: br"), PLAIN),
+    ("padding after zstd", page(zstd.compress(PLAIN) + bytes(9), b"Content-Encoding: zstd"), PLAIN),
+    ("padding after deflate", page(zlib.compress(PLAIN) + bytes(9), b"Content-Encoding: deflate"), PLAIN),
 ]  # fmt: skip
 
 
