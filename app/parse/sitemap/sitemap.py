@@ -1,10 +1,10 @@
 """Reads a sitemap as a stream, in constant memory, and yields its pages, or the sitemaps that an index names.
 
-The first characters decide between XML (urlset, sitemapindex, RSS 2.0 and 1.0, Atom), a JSON feed (1.0 and 1.1, which
-is read at once) and text, the first bytes whether it is gzipped; names and content types do not matter. It decides only how much of a file is read: locations are neither
-joined nor canonical nor checked for scope, dates in the future are kept, changefreq and priority are only recorded. Its
-steps are `app.parse.sitemap.sitemap` ▸ `charset` ▸ `markup` ▸ `walk` ▸ `entry`. Source:
-https://www.sitemaps.org/protocol.html, https://www.jsonfeed.org/version/1.1/.
+The first characters decide between XML (urlset, sitemapindex, RSS 2.0 and 1.0, Atom), JSON (a feed, which is read at
+once) and text, the first bytes whether it is gzipped; names and content types do not matter. It decides only how much
+of a file is read: locations are neither joined nor canonical nor checked for scope, dates in the future are kept,
+changefreq and priority are only recorded. Its steps are `app.parse.sitemap.sitemap` ▸ `charset` ▸ `markup` ▸ `walk` ▸
+`entry`. Sources: https://www.sitemaps.org/protocol.html, https://www.jsonfeed.org/version/1.1/.
 """
 
 import codecs
