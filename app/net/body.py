@@ -128,7 +128,7 @@ class Response:
         self._decoded_bytes += len(data)
         if (not data or self.is_at_its_end) and self._connection is not None:
             self._head.close()
-            if not self._is_in_step or (self._decoders is not None and self._decoders.has_surplus):
+            if not self._is_in_step or (self._decoders is not None and not self._decoders.is_sound):
                 self._connection.close()
             self._pool.idle.put(self._connection)
             self._connection = None

@@ -30,6 +30,8 @@ MEMBERS_MAX = 10_000  # of a body, over all its decoders: a frame of zstd takes 
 STORED_BETWEEN_BYTES = 64 * 1024 * 1024  # more than any answer had between two decoders when it was received
 _PIECE_BYTES = 64 * 1024
 _ANEW_BYTES = 4 * 1024 * 1024  # more than a page may have by default
+_GZIP_HEAD = b"\x1f\x8b\x08"  # RFC 1952 2.3.1, with its only method
+_TRAILER_BYTES = 8  # of gzip
 _MEMBER_PIECE_BYTES = 4 * 1024  # after a first member others may be short, and each returns what it did not use
 
 Read = Callable[[int], bytes]
@@ -56,7 +58,7 @@ class _Decoder(Protocol):
 
 
 class _Zlib:
-    """gzip, zlib or raw deflate, by zlib's window bits."""
+    """zlib or raw deflate, by zlib's window bits."""
 
     def __init__(self, wbits: int) -> None:
         self._inner = zlib.decompressobj(wbits)
@@ -74,6 +76,60 @@ class _Zlib:
         piece = self._inner.decompress(self._inner.unconsumed_tail + data, most)
         self.needs_input = len(piece) < most and not self._inner.unconsumed_tail
         return piece
+
+
+class _Gzip(_Zlib):
+    """A member of gzip (RFC 1952 2.3). As in browsers, its check sums and its length may be wrong, or not be whole."""
+
+    def __init__(self) -> None:
+        super().__init__(-zlib.MAX_WBITS)
+        self._head: bytearray | None = bytearray()
+        self._behind = b""  # its data: the trailer, and what follows
+
+    @property
+    def has_all_data(self) -> bool:
+        return self._inner.eof
+
+    @property
+    def is_at_end(self) -> bool:
+        return len(self._behind) >= _TRAILER_BYTES
+
+    @property
+    def unused(self) -> bytes:
+        return self._behind[_TRAILER_BYTES:]
+
+    def decode(self, data: bytes, most: int) -> bytes:
+        if self._head is not None:
+            self._head += data
+            if (length := _head_of_gzip(self._head)) is None:
+                return b""
+            data, self._head = bytes(self._head[length:]), None
+        if self._inner.eof:
+            self._behind += data
+            return b""
+        piece = super().decode(data, most)
+        if self._inner.eof:
+            self._behind, self.needs_input = self._inner.unused_data, True
+        return piece
+
+
+def _head_of_gzip(head: bytearray) -> int | None:
+    """The length of the head; None: there is more of it, and what was seen of a name or a comment is dropped.
+
+    Raises zlib.error for what is none."""
+    if not (head[: len(_GZIP_HEAD)] or _GZIP_HEAD) == _GZIP_HEAD[: len(head)]:
+        raise zlib.error("incorrect header check")
+    at, flags = 10, head[3] if len(head) > 3 else 0
+    if flags & 4:  # further fields
+        at += 2 + int.from_bytes(head[10:12], "little")
+    for flag in (8, 16):  # a name, a comment
+        if flags & flag and len(head) >= at:
+            if (end := head.find(0, at)) < 0:
+                del head[at:]
+                return None
+            at = end + 1
+    at += flags & 2  # a check sum
+    return at if len(head) >= at else None
 
 
 class _Deflate(_Zlib):
@@ -187,17 +243,13 @@ class _Zstd:
         return self._inner.decompress(data, most)
 
 
-def _gzip() -> _Decoder:
-    return _Zlib(16 + zlib.MAX_WBITS)
-
-
 # What begins another member; None: there is one. What begins none is ignored, as by gzip and by browsers.
 _GZIP_MEMBER = re.compile(rb"\x1f\x8b")  # RFC 1952 2.3.1
 _ZSTD_FRAME = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")  # RFC 8878 3.1: a frame, or one to skip
 _MAGIC_BYTES = 4
 _CODINGS: dict[str, tuple[Callable[[], _Decoder], re.Pattern[bytes] | None]] = {
-    "gzip": (_gzip, _GZIP_MEMBER),
-    "x-gzip": (_gzip, _GZIP_MEMBER),  # RFC 9110 8.4.1.3
+    "gzip": (_Gzip, _GZIP_MEMBER),
+    "x-gzip": (_Gzip, _GZIP_MEMBER),  # RFC 9110 8.4.1.3
     "deflate": (_Deflate, None),
     "br": (_Brotli, None),
     "zstd": (_Zstd, _ZSTD_FRAME),
@@ -239,13 +291,13 @@ class Decoders:
 
     @property
     def is_whole(self) -> bool:
-        """Whether no stream broke off: an empty body need not be one."""
-        return all(link.is_at_end or link.is_empty for link in self._links)
+        """Whether no stream broke off within its data: an empty body need not be one."""
+        return all(link.is_empty or link.has_all_data for link in self._links)
 
     @property
-    def has_surplus(self) -> bool:
-        """Whether something followed the stream that was received."""
-        return self._links[0].has_surplus
+    def is_sound(self) -> bool:
+        """Whether the stream that was received ended where the body did."""
+        return self._links[0].is_empty or (self._links[0].is_at_end and not self._links[0].has_surplus)
 
     @property
     def has_several_members(self) -> bool:
@@ -284,6 +336,10 @@ class _Link:
     @property
     def is_at_end(self) -> bool:
         return self._is_done or self._decoder.is_at_end
+
+    @property
+    def has_all_data(self) -> bool:
+        return self.is_at_end or (isinstance(self._decoder, _Gzip) and self._decoder.has_all_data)
 
     def read(self, most: int) -> bytes:
         """At most so many octets, decoded; nothing at the end. Raises Broken."""

@@ -126,6 +126,35 @@ def test_another_length_than_the_streams(
     assert (reply.failure, reply.body) == (None, PLAIN), reply.detail
 
 
+GZIP = gzip.compress(PLAIN)
+RAW = GZIP[10:-8]
+# a stream of gzip that Chromium and Firefox show whole: they skip what surrounds the deflated octets
+BAD_GZIP = {
+    "another check sum": GZIP[:-8] + b"abcd" + GZIP[-4:],
+    "another size": GZIP[:-4] + b"abcd",
+    "no trailer": GZIP[:-8],
+    "half a trailer": GZIP[:-3],
+    "another check sum of the head": GZIP[:3] + b"\x1e" + GZIP[4:10] + b"\4\0abcdname\0comment\0\0\0" + RAW + GZIP[-8:],
+    "reserved flags": GZIP[:3] + b"\xe0" + GZIP[4:],
+    "a first member without a check sum": gzip.compress(PLAIN[:99])[:-8] + bytes(8) + gzip.compress(PLAIN[99:]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("stream", BAD_GZIP.values(), ids=BAD_GZIP)
+@pytest.mark.parametrize("framing", ["length", "chunks", "close"])
+def test_gzip_around_whole_data(site: HostileServer, sender: Replying, stream: bytes, framing: str) -> None:
+    answer: bytes | Behaviour = of_length(len(stream), b"gzip", stream)
+    if framing == "chunks":
+        chunk = b"%x\r\n%b\r\n0\r\n\r\n" % (len(stream), stream)
+        answer = raw(OK + b"Content-Encoding: gzip\nTransfer-Encoding: chunked", chunk)
+    elif framing == "close":
+        answer = once(raw(OK + b"Content-Encoding: gzip", stream))
+    reply = answered(site, sender, answer)
+    assert (reply.failure, reply.body, reply.wire_bytes) == (None, PLAIN, len(stream)), reply.detail
+    assert answered(site, sender, page(b"next")).body == b"next"
+    assert site.connections == (1 if len(stream) >= len(GZIP) and framing != "close" else 2)
+
+
 TWO = gzip.compress(PLAIN[:99]) + gzip.compress(PLAIN[99:])
 
 
@@ -137,6 +166,8 @@ def chunks(*lines: bytes) -> bytes:
 SHORT: list[tuple[str, bytes]] = [
     ("without a coding", raw(OK + b"Content-Length: 20", PLAIN[:10])),
     ("within the stream", of_length(len(PLAIN), b"gzip", gzip.compress(PLAIN)[:-1])),
+    ("within the trailer", of_length(len(GZIP), b"gzip", GZIP[:-1])),
+    ("within the data", raw(OK + b"Content-Encoding: gzip", GZIP[:-9])),
     ("within the inner stream", of_length(len(PLAIN), b"gzip, br", brotli.compress(gzip.compress(PLAIN)[:-1]))),
     ("within the outer stream", of_length(len(PLAIN), b"gzip, br", brotli.compress(gzip.compress(PLAIN))[:-1])),
     ("before a third member", of_length(len(TWO) + 50, b"gzip", TWO)),
