@@ -23,7 +23,7 @@ SPOOL_BYTES = 1024 * 1024  # a coded body of a sink stays in memory up to here
 # Error and challenge pages are short. The rest of a longer one is not read: its connection is closed instead.
 ERROR_BODY_BYTES = 64 * 1024
 CHUNK_LINE_BYTES = 64 * 1024  # the size of a chunk with its extensions, or a trailer field
-_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?\r?\n", re.DOTALL)  # blanks: as in Chromium
+_CHUNK_SIZE = re.compile(rb"0{0,99}([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?\r?\n", re.DOTALL)  # blanks: as in Chromium
 
 
 @dataclass(slots=True)

@@ -66,6 +66,10 @@ FRAMED: list[tuple[str, bytes, bytes]] = [
     ("a charset as one", raw(OK + b"Transfer-Encoding: UTF-8, identity\nContent-Length: 5", b"hello"), b"hello"),
     ("one beside chunks", raw(OK + b"Transfer-Encoding: binary, chunked", CHUNKS), b"hello"),
     ("small letters", page(b"hello").replace(b"HTTP/1.1 200 OK", b"http/1.1 200 OK"), b"hello"),
+    *[
+        (f"version {version!r}", page(b"hello").replace(b"HTTP/1.1", version), b"hello")
+        for version in (b"HTTP", b"HTTP/1", b"HTTP/1.", b"HTTP/2", b"HTTP/2.0", b"HTTP/3", b"http/11", b"HTTP/x")
+    ],
     ("padding after a stream", page(gzip.compress(PLAIN) + bytes(9), b"Content-Encoding: gzip"), PLAIN),
     ("padding after br", page(brotli.compress(PLAIN) + bytes(9), b"Content-Encoding: br"), PLAIN),
     ("padding after zstd", page(zstd.compress(PLAIN) + bytes(9), b"Content-Encoding: zstd"), PLAIN),
@@ -79,6 +83,13 @@ def test_it_is_read_and_nothing_after_it(site: HostileServer, sender: Replying, 
     assert (reply.status, reply.failure, reply.body) == (200, None, content), reply.detail
     assert answered(site, sender, page(b"next")).body == b"next"
     assert site.connections == 2
+
+
+@pytest.mark.parametrize("length", [b"", b"-5", b"+3", b"3;", b"3.0", b"5_0", b"0x3", b"unknown", b"9" * 5000])
+def test_a_length_that_is_no_number_is_none(site: HostileServer, sender: Replying, length: bytes) -> None:
+    """The body goes on to the end of its connection, as in Chromium."""
+    reply = answered(site, sender, once(raw(OK + b"Content-Length: " + length, b"hello")))
+    assert (reply.failure, reply.body) == (None, b"hello"), reply.detail
 
 
 def test_a_length_may_begin_with_zeros(site: HostileServer, sender: Replying) -> None:
@@ -187,7 +198,13 @@ SHORT: list[tuple[str, bytes]] = [
 
 
 @pytest.mark.parametrize(
-    "body", [b"5\nhello\n0\n\n", b"2\r\nhe\n3 ;a=b\r\nllo\r\n00\t\r\nTrailer: x\r\n\r\n", b"005\r\nhello\r\n0;x\n\r\n"]
+    "body",
+    [
+        b"0" * 20 + CHUNKS,
+        b"5\nhello\n0\n\n",
+        b"2\r\nhe\n3 ;a=b\r\nllo\r\n00\t\r\nTrailer: x\r\n\r\n",
+        b"005\r\nhello\r\n0;x\n\r\n",
+    ],
 )
 def test_chunks_as_browsers_read_them(site: HostileServer, sender: Replying, body: bytes) -> None:
     reply = answered(site, sender, chunks(body))
