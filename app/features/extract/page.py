@@ -124,7 +124,7 @@ class CrawledPage:
 
     @cached_property
     def selector(self) -> "Selector":
-        """The document's tree, as parsel has it; empty where a tag has so many attributes that it would take minutes."""
+        """The document's tree, as parsel has it; empty where a tag has over 1,000 attributes: it would take minutes."""
         try:
             from parsel import Selector
         except ModuleNotFoundError:
@@ -133,7 +133,12 @@ class CrawledPage:
         from app.parse.html import tree
 
         markup, _ = charset.to_utf8(*self._markup)
-        return Selector(body=markup if markup and tree.is_cheap(markup) else b" ", encoding="utf-8", type="html", base_url=self._own_url)
+        return Selector(
+            body=markup if markup and tree.is_cheap(markup) else b" ",
+            encoding="utf-8",
+            type="html",
+            base_url=self._own_url,
+        )
 
     def css(self, query: str) -> "SelectorList[Selector]":
         """Find the elements of a CSS selector; `::text` and `::attr(name)` select text and attributes."""
