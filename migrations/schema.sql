@@ -939,7 +939,7 @@ CREATE TABLE sitemaps (
     CONSTRAINT sitemaps_id_key UNIQUE (id)
 );
 COMMENT ON TABLE sitemaps IS 'Sitemaps that were read, and how far their lastmod is believed.';
-COMMENT ON COLUMN sitemaps.format IS 'urlset, index, text, rss, atom';
+COMMENT ON COLUMN sitemaps.format IS 'urlset, index, text, rss, atom, json';
 COMMENT ON COLUMN sitemaps.problem IS 'what was wrong with it, when last read';
 COMMENT ON COLUMN sitemaps.claims IS 'times that its lastmod was put to the test';
 COMMENT ON COLUMN sitemaps.true_claims IS 'times that it told the truth';

@@ -3,6 +3,7 @@
 import os
 import pwd
 import stat
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -159,6 +160,26 @@ def test_an_env_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Way
     spoil(tmp_path / ".env")
     with pytest.raises(InputError, match=f"the file .env: {line}"):
         load()
+
+
+@pytest.mark.parametrize("command", [["status"], ["sql", "SELECT 1"]])
+def test_an_env_file_that_is_a_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo(".env")
+    writer = threading.Thread(target=(tmp_path / ".env").open, args=["wb", 0])
+    writer.start()  # a command that opens it does not wait for ever
+    ran = run(*command)
+    os.close(os.open(".env", os.O_RDONLY | os.O_NONBLOCK))
+    writer.join()
+    remedy = "is no regular file; write its settings into one, or remove it"
+    assert (ran.code, ran.err) == (2, f"tiptoe: the file .env: {remedy}\n")
+
+
+def test_a_folder_of_that_name_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some call their virtual environment so."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").mkdir()
+    assert load(contact="you@example.org").contact == "you@example.org"
 
 
 def test_nothing_is_said_of_what_is_not_there(tmp_path: Path) -> None:

@@ -281,8 +281,10 @@ def swell(engine: Engine, new: Mapping[int, int]) -> None:
 
 
 def encoding(start: bytes) -> str:
-    """The encoding of a file that begins so: what its byte order mark says, else UTF-8."""
-    return next((name for mark, name in _MARKS if start.startswith(mark)), "utf-8")
+    """The encoding of a file that begins so: as its byte order mark says, or two letters of UTF-16, else UTF-8."""
+    by_letters = {"0101": "utf-16-be", "1010": "utf-16-le"}
+    found = next((name for mark, name in _MARKS if start.startswith(mark)), None)
+    return found or by_letters.get("".join(str(min(octet, 1)) for octet in start[:4]), "utf-8")
 
 
 def seeds(lines: Iterable[str], *, suffix: str = "", column: str | None = None) -> Iterator[tuple[int, str]]:
@@ -293,7 +295,7 @@ def seeds(lines: Iterable[str], *, suffix: str = "", column: str | None = None) 
     suffix: of the file's name, such as .csv.   column: a header's name, or a number from 1; None: a column with a usual
     name, else the first. Raises InputError for a column that does not exist.
     """
-    numbered = ((number, line.lstrip("\ufeff") if number == 1 else line) for number, line in enumerate(lines, 1))
+    numbered = ((number, line.lstrip("\ufeff")) for number, line in enumerate(lines, 1))
     first = next(((number, line) for number, line in numbered if not _is_skipped(line)), None)
     if first is None:
         return

@@ -51,9 +51,12 @@ _SECRETS = {("database_url",), ("broker_url",), ("web_users",)}  # a password ma
 def load(**overrides: Any) -> Settings:
     """Settings from overrides, environment and `.env`, in this order.
 
-    Raises SettingError, and InputError for a `.env` that cannot be read, or that others may write to."""
+    Raises SettingError, and InputError for a `.env` that cannot be read, that others may write to, or that is a pipe."""
+    file = Path(DOTENV)
     try:
-        owned.check(Path(DOTENV), "the file .env")
+        owned.check(file, "the file .env")
+        if file.exists() and not file.is_file() and not file.is_dir():  # a folder may be a virtual environment
+            raise InputError("the file .env", "is no regular file; write its settings into one, or remove it")
         return Settings(**overrides)
     except (OSError, UnicodeDecodeError) as error:
         why = f"cannot be read ({error.strerror})" if isinstance(error, OSError) else "is not in UTF-8"

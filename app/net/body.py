@@ -23,7 +23,7 @@ SPOOL_BYTES = 1024 * 1024  # a coded body of a sink stays in memory up to here
 # Error and challenge pages are short. The rest of a longer one is not read: its connection is closed instead.
 ERROR_BODY_BYTES = 64 * 1024
 CHUNK_LINE_BYTES = 64 * 1024  # the size of a chunk with its extensions, or a trailer field
-_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?\r?\n", re.DOTALL)  # blanks: as in Chromium
+_CHUNK_SIZE = re.compile(rb"0{0,99}([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?\r?\n", re.DOTALL)  # blanks: as in Chromium
 
 
 @dataclass(slots=True)
@@ -128,7 +128,7 @@ class Response:
         self._decoded_bytes += len(data)
         if (not data or self.is_at_its_end) and self._connection is not None:
             self._head.close()
-            if not self._is_in_step or (self._decoders is not None and self._decoders.has_surplus):
+            if not self._is_in_step or (self._decoders is not None and not self._decoders.is_sound):
                 self._connection.close()
             self._pool.idle.put(self._connection)
             self._connection = None

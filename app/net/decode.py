@@ -11,7 +11,8 @@ import sys
 import zlib
 from collections.abc import Callable
 from io import BytesIO
-from typing import Protocol
+from itertools import pairwise
+from typing import Any, Protocol
 
 import brotli
 
@@ -28,6 +29,9 @@ CODINGS_MAX = 5  # as in curl; nobody has a use for two
 MEMBERS_MAX = 10_000  # of a body, over all its decoders: a frame of zstd takes 12 µs, even an empty one
 STORED_BETWEEN_BYTES = 64 * 1024 * 1024  # more than any answer had between two decoders when it was received
 _PIECE_BYTES = 64 * 1024
+_ANEW_BYTES = 4 * 1024 * 1024  # more than a page may have by default
+_GZIP_HEAD = b"\x1f\x8b\x08"  # RFC 1952 2.3.1, with its only method
+_TRAILER_BYTES = 8  # of gzip
 _MEMBER_PIECE_BYTES = 4 * 1024  # after a first member others may be short, and each returns what it did not use
 
 Read = Callable[[int], bytes]
@@ -54,7 +58,7 @@ class _Decoder(Protocol):
 
 
 class _Zlib:
-    """gzip, zlib or raw deflate, by zlib's window bits."""
+    """zlib or raw deflate, by zlib's window bits."""
 
     def __init__(self, wbits: int) -> None:
         self._inner = zlib.decompressobj(wbits)
@@ -72,6 +76,60 @@ class _Zlib:
         piece = self._inner.decompress(self._inner.unconsumed_tail + data, most)
         self.needs_input = len(piece) < most and not self._inner.unconsumed_tail
         return piece
+
+
+class _Gzip(_Zlib):
+    """A member of gzip (RFC 1952 2.3). As in browsers, its check sums and its length may be wrong, or not be whole."""
+
+    def __init__(self) -> None:
+        super().__init__(-zlib.MAX_WBITS)
+        self._head: bytearray | None = bytearray()
+        self._behind = b""  # its data: the trailer, and what follows
+
+    @property
+    def has_all_data(self) -> bool:
+        return self._inner.eof
+
+    @property
+    def is_at_end(self) -> bool:
+        return len(self._behind) >= _TRAILER_BYTES
+
+    @property
+    def unused(self) -> bytes:
+        return self._behind[_TRAILER_BYTES:]
+
+    def decode(self, data: bytes, most: int) -> bytes:
+        if self._head is not None:
+            self._head += data
+            if (length := _head_of_gzip(self._head)) is None:
+                return b""
+            data, self._head = bytes(self._head[length:]), None
+        if self._inner.eof:
+            self._behind += data
+            return b""
+        piece = super().decode(data, most)
+        if self._inner.eof:
+            self._behind, self.needs_input = self._inner.unused_data, True
+        return piece
+
+
+def _head_of_gzip(head: bytearray) -> int | None:
+    """The length of the head; None: there is more of it, and what was seen of a name or a comment is dropped.
+
+    Raises zlib.error for what is none."""
+    if not (head[: len(_GZIP_HEAD)] or _GZIP_HEAD) == _GZIP_HEAD[: len(head)]:
+        raise zlib.error("incorrect header check")
+    at, flags = 10, head[3] if len(head) > 3 else 0
+    if flags & 4:  # further fields
+        at += 2 + int.from_bytes(head[10:12], "little")
+    for flag in (8, 16):  # a name, a comment
+        if flags & flag and len(head) >= at:
+            if (end := head.find(0, at)) < 0:
+                del head[at:]
+                return None
+            at = end + 1
+    at += flags & 2  # a check sum
+    return at if len(head) >= at else None
 
 
 class _Deflate(_Zlib):
@@ -94,14 +152,17 @@ class _Deflate(_Zlib):
 
 
 class _Brotli:
-    """br. The library gives more than it is asked for; the surplus waits here. It takes nothing after the end."""
+    """br. The library gives more than it is asked for; the surplus waits here.
 
-    unused = b""
+    Of octets after the end it only raises, and loses what it had decoded of the same piece. The input is decoded anew
+    then, and of its last piece one octet after another."""
 
     def __init__(self) -> None:
         self._inner = brotli.Decompressor()
-        self._surplus = b""
+        self._surplus = self.unused = b""
         self._is_dry = True
+        self._input = bytearray()  # nothing once it is longer than `_ANEW_BYTES`
+        self._input_bytes = self._last_at = self._given = 0
 
     @property
     def needs_input(self) -> bool:
@@ -112,12 +173,52 @@ class _Brotli:
         return not self._surplus and bool(self._inner.is_finished())
 
     def decode(self, data: bytes, most: int) -> bytes:
-        piece = self._surplus
-        if not piece:
-            piece = self._inner.process(data, output_buffer_limit=most)
-            self._is_dry = len(piece) < most and bool(self._inner.can_accept_more_data())
+        piece = self._surplus or self._process(data, most)
         self._surplus = piece[most:]
         return piece[:most]
+
+    def _process(self, data: bytes, most: int) -> bytes:
+        if data:
+            self._last_at = self._input_bytes
+            self._input_bytes += len(data)
+            if self._input_bytes <= _ANEW_BYTES:
+                self._input += data
+            else:
+                self._input.clear()
+        try:
+            piece, self._is_dry = _some(self._inner, data, most)
+        except brotli.error:
+            if not self._input:
+                raise
+            piece = self._anew()
+        self._given += len(piece)
+        return piece
+
+    def _anew(self) -> bytes:
+        """Decode all input again. Returns what was not given yet, and keeps what follows the end in `unused`.
+
+        Raises brotli.error where it has another fault."""
+        self._inner = brotli.Decompressor()
+        skip, found = self._given, bytearray()
+        cuts = [0, *range(self._last_at, self._input_bytes + 1)]
+        for begin, end in pairwise(cuts):
+            data, is_dry = bytes(self._input[begin:end]), False
+            while not is_dry:
+                piece, is_dry = _some(self._inner, data, _PIECE_BYTES)
+                data = b""
+                found += piece[skip:]
+                skip = max(0, skip - len(piece))
+            if self._inner.is_finished():
+                self.unused = bytes(self._input[end:])
+                break
+        self._is_dry = True
+        return bytes(found)
+
+
+def _some(decoder: Any, data: bytes, most: int) -> tuple[bytes, bool]:
+    """Some octets of br, about as many as wanted, and whether there are more only after more input."""
+    piece = decoder.process(data, output_buffer_limit=most)
+    return piece, len(piece) < most and bool(decoder.can_accept_more_data())
 
 
 class _Zstd:
@@ -142,17 +243,13 @@ class _Zstd:
         return self._inner.decompress(data, most)
 
 
-def _gzip() -> _Decoder:
-    return _Zlib(16 + zlib.MAX_WBITS)
-
-
 # What begins another member; None: there is one. What begins none is ignored, as by gzip and by browsers.
 _GZIP_MEMBER = re.compile(rb"\x1f\x8b")  # RFC 1952 2.3.1
 _ZSTD_FRAME = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")  # RFC 8878 3.1: a frame, or one to skip
 _MAGIC_BYTES = 4
 _CODINGS: dict[str, tuple[Callable[[], _Decoder], re.Pattern[bytes] | None]] = {
-    "gzip": (_gzip, _GZIP_MEMBER),
-    "x-gzip": (_gzip, _GZIP_MEMBER),  # RFC 9110 8.4.1.3
+    "gzip": (_Gzip, _GZIP_MEMBER),
+    "x-gzip": (_Gzip, _GZIP_MEMBER),  # RFC 9110 8.4.1.3
     "deflate": (_Deflate, None),
     "br": (_Brotli, None),
     "zstd": (_Zstd, _ZSTD_FRAME),
@@ -194,13 +291,13 @@ class Decoders:
 
     @property
     def is_whole(self) -> bool:
-        """Whether no stream broke off: an empty body need not be one."""
-        return all(link.is_at_end or link.is_empty for link in self._links)
+        """Whether no stream broke off within its data: an empty body need not be one."""
+        return all(link.is_empty or link.has_all_data for link in self._links)
 
     @property
-    def has_surplus(self) -> bool:
-        """Whether something followed the stream that was received."""
-        return self._links[0].has_surplus
+    def is_sound(self) -> bool:
+        """Whether the stream that was received ended where the body did."""
+        return self._links[0].is_empty or (self._links[0].is_at_end and not self._links[0].has_surplus)
 
     @property
     def has_several_members(self) -> bool:
@@ -239,6 +336,10 @@ class _Link:
     @property
     def is_at_end(self) -> bool:
         return self._is_done or self._decoder.is_at_end
+
+    @property
+    def has_all_data(self) -> bool:
+        return self.is_at_end or (isinstance(self._decoder, _Gzip) and self._decoder.has_all_data)
 
     def read(self, most: int) -> bytes:
         """At most so many octets, decoded; nothing at the end. Raises Broken."""
@@ -301,8 +402,6 @@ class _Link:
             self.has_several_members = True
             return
         self._is_done, self.has_surplus = True, self._at < len(self._held)
-        if self.has_surplus and self._name == "br":
-            raise Broken(Failure.CUT, "not br: the stream has ended before the body")
 
 
 def _bounded(read: Read, most: int) -> Read:

@@ -24,7 +24,7 @@ _ONE_VALUE = frozenset(
 
 _NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2: token
 SLOP_BYTES = 4  # before a status line, as in Chromium: line ends of the body before it, a byte order mark
-_STATUS = re.compile(rb"[\0-\xff]{0,4}?(HTTP/\S*)\s+([1-9]\d\d)(?!\d)(.*)", re.IGNORECASE | re.DOTALL)  # slop, too
+_STATUS = re.compile(rb"[\0-\xff]{0,4}?(HTTP(?:/\S*)?)\s+([1-9]\d\d)(?!\d)(.*)", re.IGNORECASE | re.DOTALL)  # slop, too
 # Transfer codings that change the octets of a body. What is none of these changes nothing, whatever it is called.
 _APPLIED = re.compile(r"chunked|gzip|compress|deflate|\bbr\b|zstd")
 _UNFIT = re.compile(r"[\x00\r\n]")  # RFC 9110 5.5: replaced by a space
@@ -53,18 +53,16 @@ class Head(http.client.HTTPResponse):
         is_odd = False
         while True:
             line, (version, status, reason) = _read_status(self.fp)
-            is_odd = is_odd or not line.startswith(b"HTTP/")
-            lines = [line[max(line.upper().find(b"HTTP/"), 0) :]]
+            is_odd = is_odd or not line.startswith((b"HTTP/1.1 ", b"HTTP/1.0 "))
+            lines = [line[max(line.upper().find(b"HTTP"), 0) :]]
             self.received, has_odd_field = _read_fields(self.fp, lines)
             is_odd = is_odd or has_odd_field
             if status >= 200 or status == 101:  # RFC 9110 15.2: other 1xx are interim, the answer follows
                 break
-        if not version.startswith("HTTP/1."):
-            raise http.client.UnknownProtocol(version)
         self.octets = b"".join(lines)
         self.code = self.status = status
         self.reason = reason
-        self.version = 10 if version == "HTTP/1.0" else 11
+        self.version = 11 if version == "HTTP/1.1" else 10  # to others we speak as to the older one
         self.fields = _merged(self.received)
         is_odd = is_odd or b"\0" in self.octets or self.octets.count(b"\r") > len(lines)
         self.chunked, self.length = False, 0
@@ -188,7 +186,7 @@ def _joined(name: str, values: list[str]) -> str:
 
 
 def _has_odd_framing(headers: dict[str, str]) -> bool:
-    """Whether the length of the body is given twice."""
+    """Whether the length of the body is given twice, or is no number."""
     coding, lengths = headers.get("transfer-encoding"), headers.get("content-length", "")
     return "," in lengths or (coding is not None and (bool(lengths) or coding.strip().lower() != "chunked"))
 
@@ -210,6 +208,7 @@ def _framing(headers: dict[str, str], status: int) -> tuple[bool, int | None]:
         return False, None
     values = {value.strip() for value in lengths.split(",")}
     length = values.pop()
-    if values or not (length.isascii() and length.isdigit() and len(length.lstrip("0")) < 19 and len(length) < 100):
+    if values:
         raise Broken(Failure.PROTOCOL, f"Content-Length {lengths!r}")
-    return False, int(length)
+    is_number = length.isascii() and length.isdigit() and len(length.lstrip("0")) < 19 and len(length) < 100
+    return False, int(length) if is_number else None  # else as in Chromium

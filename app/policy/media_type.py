@@ -72,6 +72,7 @@ _ROOT: Final = re.compile(rb"<(?:([^\s<>/:=\"']{1,200}):)?([^\s<>/:=\"']{1,200})
 _SPACE: Final = re.compile(rb"\bxmlns(?::([^\s<>/:=\"']{1,200}))?\s*=\s*(?:\"([^\"<]*+)\"|'([^'<]*+)')")
 # The root elements of feeds and sitemaps (`app.parse.sitemap.elements`), in lower case.
 LISTINGS: Final = frozenset({b"urlset", b"sitemapindex", b"rss", b"rdf", b"feed"})
+_JSON_FEED: Final = re.compile(rb'"version"\s*+:\s*+"https?:\\?/\\?/(?:www\.)?jsonfeed\.org\\?/version')
 _URL_BYTES: Final = 2083
 _LINE: Final = re.compile(rb"https?://[^\s<>]++$", re.IGNORECASE)
 
@@ -161,7 +162,7 @@ def is_wanted(essence: str, wanted: tuple[str, ...]) -> bool:
 def is_listing(body: bytes) -> bool:
     """Whether a document begins like a feed or a sitemap, whatever its type.
 
-    XML is one by its root element, a text by its lines, if all are URLs. It may be in gzip.
+    XML is one by its root element, JSON by its version, a text by its lines, if all are URLs. It may be in gzip.
     """
     head = body[:SEEN_BYTES]
     if head.startswith(GZIP):
@@ -170,7 +171,12 @@ def is_listing(body: bytes) -> bool:
         except zlib.error:
             return False
     head = _plain(head)
-    return _root(head)[0] in LISTINGS if head.startswith(b"<") else _is_list(head)
+    return _root(head)[0] in LISTINGS if head.startswith(b"<") else is_json_feed(head) or _is_list(head)
+
+
+def is_json_feed(opening: bytes) -> bool:
+    """Whether a document begins like a JSON feed: https://www.jsonfeed.org/version/1.1/."""
+    return opening.lstrip().startswith(b"{") and _JSON_FEED.search(opening) is not None
 
 
 def _parsed(field: str) -> MediaType | None:

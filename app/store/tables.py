@@ -702,7 +702,7 @@ sitemaps = Table(
     Column("key", LargeBinary, nullable=False),
     Column("id", BigInteger, Identity(always=True), nullable=False),
     Column("url", Text, nullable=False),
-    Column("format", Text, comment="urlset, index, text, rss, atom"),
+    Column("format", Text, comment="urlset, index, text, rss, atom, json"),
     Column("entries", Integer, nullable=False, server_default=text("0")),
     Column("problem", Text, comment="what was wrong with it, when last read"),
     Column(

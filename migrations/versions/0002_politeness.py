@@ -116,7 +116,7 @@ def upgrade() -> None:
         sa.Column("key", sa.LargeBinary(), nullable=False),
         sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
         sa.Column("url", sa.Text(), nullable=False),
-        sa.Column("format", sa.Text(), nullable=True, comment="urlset, index, text, rss, atom"),
+        sa.Column("format", sa.Text(), nullable=True, comment="urlset, index, text, rss, atom, json"),
         sa.Column("entries", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("problem", sa.Text(), nullable=True, comment="what was wrong with it, when last read"),
         sa.Column(

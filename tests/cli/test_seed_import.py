@@ -103,3 +103,20 @@ def test_a_file_is_read_by_its_byte_order_mark(
     assert ran.json == {"crawl": "docs", "added": 2, "known": 0, "bad": 0}, ran.err
     found = {row["url"] for row in sql(engine, "SELECT url FROM urls WHERE kind = 'page'")}
     assert found == {"http://a.test/b%C3%BCcher", "http://a.test/2"}
+
+
+# a file that carries no mark, or several
+MARKED_ODDLY = [
+    "http://a.test/1\r\nhttp://a.test/2\r\n".encode("utf-16-le"),
+    "http://a.test/1\nhttp://a.test/2\n".encode("utf-16-be"),
+    b"\xef\xbb\xbfhttp://a.test/1\n\xef\xbb\xbfhttp://a.test/2\n",  # of two files, one behind the other
+]
+
+
+@pytest.mark.parametrize("octets", MARKED_ODDLY)
+@pytest.mark.parametrize("stdin", [False, True])
+def test_a_file_without_a_mark_or_with_two(tiptoe: Tiptoe, tmp_path: Path, octets: bytes, stdin: bool) -> None:
+    (tmp_path / "seeds.txt").write_bytes(octets)
+    given = {"stdin": octets} if stdin else {}
+    ran = tiptoe("seed", "import", "docs", "-" if stdin else str(tmp_path / "seeds.txt"), "--json", **given)
+    assert ran.json == {"crawl": "docs", "added": 2, "known": 0, "bad": 0}, ran.err

@@ -76,7 +76,10 @@ def coding(data: bytes) -> None:
     drop = 1 + (cut % 18 if names[-1:] == ["x-gzip"] else cut)  # within its last member: between two nobody can tell
     if names and (kept := len(sent) - drop) > 0 and not reply.truncated:
         reply = _answered(_framed(sent[:kept], names, framing), ASKED._replace(max_body_bytes=100_000), None)
-        assert reply.failure is Failure.CUT, "a cut body is never taken for whole"
+        if names[-1] in {"gzip", "x-gzip"} and drop <= 8:
+            assert (reply.failure, reply.body) == (None, body), "of gzip a trailer may be cut"
+        else:
+            assert reply.failure is Failure.CUT, "a cut body is never taken for whole"
 
 
 def assert_reply(reply: Reply | None, asked: Request) -> None:

@@ -47,9 +47,9 @@ HOLLOW: list[tuple[str, str, bytes, str]] = [
     ("empty blocks", "gzip, gzip, gzip", packed(GZIP_HEAD + NO_BLOCK * 10**6, *[gzip.compress] * 2), MUCH),
     ("raw empty blocks", "deflate, br", brotli.compress(NO_BLOCK * 10**6), MUCH),
     ("zstd's empty blocks", "zstd, gzip", gzip.compress(NO_BLOCKS + bytes(3 * 10**6)), MUCH),
-    ("empty metablocks", "br, gzip", gzip.compress(b"\x3b" + b"\x0c\0" * 10**7 + b"\3"), "decoder failed"),
+    ("empty metablocks", "br, gzip", gzip.compress(b"\x0c" + b"\x06" * 10**7 + b"\3"), MUCH),
     ("a long name", "gzip, zstd", zstd.compress(b"\x1f\x8b\x08\x08" + b"x" * 10**7), MUCH),
-    ("what follows an end", "br, gzip", gzip.compress(brotli.compress(PLAIN) + bytes(10**7)), "decoder failed"),
+    ("what follows an end", "br, gzip", gzip.compress(brotli.compress(PLAIN) + bytes(10**7)), MUCH),
     ("padding", "deflate, gzip", gzip.compress(zlib.compress(PLAIN) + bytes(10**7)), MUCH),
     ("hundreds", ",".join(["gzip"] * 300), b"x", "300 content codings over each other; 5 are decoded"),
 ]  # fmt: skip
@@ -93,8 +93,7 @@ def test_what_says_nothing_ends(coding: str, sent: bytes, words: str) -> None:
 def test_it_costs_one_answer(site: HostileServer, sender: Replying, coding: str, sent: bytes, words: str) -> None:
     site.answers["/"] = encoded(coding.encode(), sent)
     reply = sender.send(Request(url=site.url("/")))
-    failure = Failure.CUT if words.endswith("failed") else Failure.PROTOCOL
-    assert (reply.status, reply.failure, len(site.heads)) == (200, failure, 1), reply.detail
+    assert (reply.status, reply.failure, len(site.heads)) == (200, Failure.PROTOCOL, 1), reply.detail
     assert site.hung_up.acquire(timeout=30)
 
 
@@ -115,6 +114,12 @@ HONEST = [
     ("gzip", b"".join(gzip.compress(PLAIN[at : at + 10]) for at in range(0, len(PLAIN), 10))),
     ("zstd", b"".join(SKIPPED + zstd.compress(PLAIN[at : at + 10]) for at in range(0, len(PLAIN), 10))),
     ("zstd", zstd.compress(PLAIN) + b"no frame"),
+    ("gzip", GZIP_HEAD[:3] + b"\x1e" + GZIP_HEAD[4:] + b"\4\0abcdname\0comment\0\0\0" + gzip.compress(PLAIN)[10:]),
+    ("gzip", gzip.compress(PLAIN)[:-8]),
+    ("gzip, gzip", gzip.compress(gzip.compress(PLAIN)[:-1])[:-2]),
+    ("br", brotli.compress(PLAIN) + b"no member"),
+    ("br", brotli.compress(PLAIN) * 2),
+    ("br, gzip", gzip.compress(brotli.compress(PLAIN) + bytes(100_000))),
     ("gzip, gzip", gzip.compress(gzip.compress(PLAIN) + b"\0" * 100)),
     ("gzip, gzip, gzip, gzip, gzip", packed(PLAIN, *[gzip.compress] * 5)),
     ("br, zstd, deflate", packed(PLAIN, brotli.compress, zstd.compress, zlib.compress)),

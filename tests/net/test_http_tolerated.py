@@ -66,7 +66,14 @@ FRAMED: list[tuple[str, bytes, bytes]] = [
     ("a charset as one", raw(OK + b"Transfer-Encoding: UTF-8, identity\nContent-Length: 5", b"hello"), b"hello"),
     ("one beside chunks", raw(OK + b"Transfer-Encoding: binary, chunked", CHUNKS), b"hello"),
     ("small letters", page(b"hello").replace(b"HTTP/1.1 200 OK", b"http/1.1 200 OK"), b"hello"),
+    *[
+        (f"version {version!r}", page(b"hello").replace(b"HTTP/1.1", version), b"hello")
+        for version in (b"HTTP", b"HTTP/1", b"HTTP/1.", b"HTTP/2", b"HTTP/2.0", b"HTTP/3", b"http/11", b"HTTP/x")
+    ],
     ("padding after a stream", page(gzip.compress(PLAIN) + bytes(9), b"Content-Encoding: gzip"), PLAIN),
+    ("padding after br", page(brotli.compress(PLAIN) + bytes(9), b"Content-Encoding: br"), PLAIN),
+    ("padding after zstd", page(zstd.compress(PLAIN) + bytes(9), b"Content-Encoding: zstd"), PLAIN),
+    ("padding after deflate", page(zlib.compress(PLAIN) + bytes(9), b"Content-Encoding: deflate"), PLAIN),
 ]  # fmt: skip
 
 
@@ -76,6 +83,13 @@ def test_it_is_read_and_nothing_after_it(site: HostileServer, sender: Replying, 
     assert (reply.status, reply.failure, reply.body) == (200, None, content), reply.detail
     assert answered(site, sender, page(b"next")).body == b"next"
     assert site.connections == 2
+
+
+@pytest.mark.parametrize("length", [b"", b"-5", b"+3", b"3;", b"3.0", b"5_0", b"0x3", b"unknown", b"9" * 5000])
+def test_a_length_that_is_no_number_is_none(site: HostileServer, sender: Replying, length: bytes) -> None:
+    """The body goes on to the end of its connection, as in Chromium."""
+    reply = answered(site, sender, once(raw(OK + b"Content-Length: " + length, b"hello")))
+    assert (reply.failure, reply.body) == (None, b"hello"), reply.detail
 
 
 def test_a_length_may_begin_with_zeros(site: HostileServer, sender: Replying) -> None:
@@ -123,6 +137,35 @@ def test_another_length_than_the_streams(
     assert (reply.failure, reply.body) == (None, PLAIN), reply.detail
 
 
+GZIP = gzip.compress(PLAIN)
+RAW = GZIP[10:-8]
+# a stream of gzip that Chromium and Firefox show whole: they skip what surrounds the deflated octets
+BAD_GZIP = {
+    "another check sum": GZIP[:-8] + b"abcd" + GZIP[-4:],
+    "another size": GZIP[:-4] + b"abcd",
+    "no trailer": GZIP[:-8],
+    "half a trailer": GZIP[:-3],
+    "another check sum of the head": GZIP[:3] + b"\x1e" + GZIP[4:10] + b"\4\0abcdname\0comment\0\0\0" + RAW + GZIP[-8:],
+    "reserved flags": GZIP[:3] + b"\xe0" + GZIP[4:],
+    "a first member without a check sum": gzip.compress(PLAIN[:99])[:-8] + bytes(8) + gzip.compress(PLAIN[99:]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("stream", BAD_GZIP.values(), ids=BAD_GZIP)
+@pytest.mark.parametrize("framing", ["length", "chunks", "close"])
+def test_gzip_around_whole_data(site: HostileServer, sender: Replying, stream: bytes, framing: str) -> None:
+    answer: bytes | Behaviour = of_length(len(stream), b"gzip", stream)
+    if framing == "chunks":
+        chunk = b"%x\r\n%b\r\n0\r\n\r\n" % (len(stream), stream)
+        answer = raw(OK + b"Content-Encoding: gzip\nTransfer-Encoding: chunked", chunk)
+    elif framing == "close":
+        answer = once(raw(OK + b"Content-Encoding: gzip", stream))
+    reply = answered(site, sender, answer)
+    assert (reply.failure, reply.body, reply.wire_bytes) == (None, PLAIN, len(stream)), reply.detail
+    assert answered(site, sender, page(b"next")).body == b"next"
+    assert site.connections == (1 if len(stream) >= len(GZIP) and framing != "close" else 2)
+
+
 TWO = gzip.compress(PLAIN[:99]) + gzip.compress(PLAIN[99:])
 
 
@@ -134,6 +177,8 @@ def chunks(*lines: bytes) -> bytes:
 SHORT: list[tuple[str, bytes]] = [
     ("without a coding", raw(OK + b"Content-Length: 20", PLAIN[:10])),
     ("within the stream", of_length(len(PLAIN), b"gzip", gzip.compress(PLAIN)[:-1])),
+    ("within the trailer", of_length(len(GZIP), b"gzip", GZIP[:-1])),
+    ("within the data", raw(OK + b"Content-Encoding: gzip", GZIP[:-9])),
     ("within the inner stream", of_length(len(PLAIN), b"gzip, br", brotli.compress(gzip.compress(PLAIN)[:-1]))),
     ("within the outer stream", of_length(len(PLAIN), b"gzip, br", brotli.compress(gzip.compress(PLAIN))[:-1])),
     ("before a third member", of_length(len(TWO) + 50, b"gzip", TWO)),
@@ -153,7 +198,13 @@ SHORT: list[tuple[str, bytes]] = [
 
 
 @pytest.mark.parametrize(
-    "body", [b"5\nhello\n0\n\n", b"2\r\nhe\n3 ;a=b\r\nllo\r\n00\t\r\nTrailer: x\r\n\r\n", b"005\r\nhello\r\n0;x\n\r\n"]
+    "body",
+    [
+        b"0" * 20 + CHUNKS,
+        b"5\nhello\n0\n\n",
+        b"2\r\nhe\n3 ;a=b\r\nllo\r\n00\t\r\nTrailer: x\r\n\r\n",
+        b"005\r\nhello\r\n0;x\n\r\n",
+    ],
 )
 def test_chunks_as_browsers_read_them(site: HostileServer, sender: Replying, body: bytes) -> None:
     reply = answered(site, sender, chunks(body))

@@ -38,6 +38,8 @@ from app.store.captures import Original
 NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 SAME_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 RENAMED = b"X-Archive-Orig-"
+_STATUS = re.compile(rb"\S+ \d{3}(?: \S|\r)")
+_ODD_STATUS = re.compile(rb"\A(\S+)[^\S\n]+(\d{3})[ \t]*")
 _TRANSFER_CODING = b"transfer-encoding"
 _BLANK = re.compile(rb"\n[ \t\r\v\f]+\r\n")
 _HEAD = Struct("<q32sqqI")  # crawl, digest, capture, microseconds since 1970, bytes of the URL
@@ -245,11 +247,13 @@ def _named(kind: str, id: str, recording: Recording) -> list[tuple[str, str]]:
 
 def _head(reply: Reply) -> bytes:
     """The header as it came, but for the transfer-coding, which is undone, and for what readers of WARC differ over:
-    where it ends. Its lines end in CR LF, and only the last one is blank."""
+    where it ends. Its lines end in CR LF, and only the last one is blank. One blank is around its status."""
     head = reply.head
     if head.count(b"\n") != head.count(b"\r\n") or _BLANK.search(head):
         lines = [line.rstrip(b"\r") for line in head.split(b"\n")]
         head = b"\r\n".join([*filter(bytes.strip, lines), b"", b""])
+    if _STATUS.match(head) is None:
+        head = _ODD_STATUS.sub(rb"\1 \2 ", head, count=1)
     if _TRANSFER_CODING not in head.lower():
         return head
     lines = head.splitlines(keepends=True)

@@ -124,15 +124,21 @@ class CrawledPage:
 
     @cached_property
     def selector(self) -> "Selector":
-        """The document's tree, as parsel has it."""
+        """The document's tree, as parsel has it; empty where a tag has over 1,000 attributes: it would take minutes."""
         try:
             from parsel import Selector
         except ModuleNotFoundError:
             raise InputError("page.css and page.xpath", f"need parsel; {to_install('extract')}") from None
         from app.parse import charset
+        from app.parse.html import tree
 
         markup, _ = charset.to_utf8(*self._markup)
-        return Selector(body=markup or b" ", encoding="utf-8", type="html", base_url=self._own_url)
+        return Selector(
+            body=markup if markup and tree.is_cheap(markup) else b" ",
+            encoding="utf-8",
+            type="html",
+            base_url=self._own_url,
+        )
 
     def css(self, query: str) -> "SelectorList[Selector]":
         """Find the elements of a CSS selector; `::text` and `::attr(name)` select text and attributes."""

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from app.parse.html import blocks
+from app.parse.html.text import is_hiding
 from app.parse.html.tree import Element
 
 _MOST_CHARS = 200  # that a shell shows: a name, "loading", a copyright
@@ -66,7 +67,6 @@ _WORD: Final = re.compile(r"\w")
 _HOLE: Final = re.compile(r"\{\{[^{}]*\}\}")  # AngularJS, Vue
 _REPEATS: Final = frozenset({"ng-repeat", "data-ng-repeat", "v-for"})
 _FILLED: Final = frozenset({"hx-get", "data-hx-get"})
-_HIDDEN: Final = re.compile(r"display\s*+:\s*+none|visibility\s*+:\s*+hidden", re.IGNORECASE)
 _SPINNER: Final = re.compile(r"load|spin|splash|progress|wait", re.IGNORECASE)
 # An element with such a class stands for what is not there yet. Words such as "downloads" are no such class.
 _STANDS_IN: Final = re.compile(r"(?<![a-z])(?:pre)?load(?:er|ing)(?![a-z])|spinner|splash|skeleton", re.IGNORECASE)
@@ -225,7 +225,7 @@ def _is_frame(element: Element) -> bool:
 
 def _is_hidden(element: Element) -> bool:
     attributes = element.keys()
-    if "hidden" in attributes or ("style" in attributes and _HIDDEN.search(element.get("style", "")) is not None):
+    if is_hiding(element.get("style") or "", unless_shown="hidden" in attributes):
         return True
     return "popover" in attributes or (element.tag == "dialog" and "open" not in attributes)
 

@@ -11,7 +11,9 @@ from app.parse.html.tree import Element
 
 MAX_TEXT_CHARS = 200_000
 _STYLES, _HIDDENS = etree.XPath("descendant-or-self::*/@style"), etree.XPath("descendant-or-self::*/@hidden")
-_HIDING_STYLE = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
+_HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
+_DECLARATION = re.compile(r"""(?:[^;"'(]++|"[^"]*+"?|'[^']*+'?|\([^)]*+\)?)++""")  # CSS Syntax 5.4.4, loosely
 # Panels of tabs, and answers below their questions.
 _OPENED = re.compile(
     r"(?<![a-z])(?:tab-?pan(?:e|el)s?|tab-?contents?|accordion|collaps(?:e|ed|ible)|faqs?|answers?|expand(?:able|ed)?)"
@@ -35,11 +37,32 @@ def hidden_roots(root: Element) -> list[Element]:
     A script shows the document itself, and an application's root (`_shown_later`), so they hide nothing; nor does
     `hidden=until-found`, which the search of a browser opens.
     """
-    styled = [style.getparent() for style in _STYLES(root) if _may_hide(style) and _HIDING_STYLE.search(style)]
+    styled = [style.getparent() for style in _STYLES(root) if _may_hide(style) and is_hiding(style)]
     marked = [mark.getparent() for mark in _HIDDENS(root)]
     found = [e for e in dict.fromkeys([*styled, *marked]) if _is_hidden(e)]
     shown = _shown_later(root) if found else ()
     return [e for e in found if e not in shown] if shown else found
+
+
+def is_hiding(style: str, *, unless_shown: bool = False) -> bool:
+    """Whether a style hides its element: the last declaration counts, or the last that is important.
+
+    unless_shown: it is hidden by its attribute, which any other display overrules
+    """
+    if not unless_shown and not _HIDING_STYLE.search(style):
+        return False
+    values: dict[str, str] = {}
+    important: set[str] = set()
+    for declaration in _DECLARATION.findall(_COMMENT.sub(" ", style.lower())):
+        name, _, written = declaration.partition(":")
+        name, (value, mark, _) = name.strip(), written.partition("!")
+        if (value := value.strip()) and (mark or name not in important):
+            values[name] = value
+            if mark:
+                important.add(name)
+    if "hidden" in (values.get("visibility"), values.get("content-visibility")):
+        return True
+    return values.get("display", "none" if unless_shown else "") == "none"
 
 
 def _may_hide(style: str) -> bool:
@@ -54,7 +77,7 @@ def _is_hidden(element: Element) -> bool:
         return False
     if by_attribute is not None and by_attribute.strip().lower() == "until-found":
         by_attribute = None
-    is_hidden = by_attribute is not None or _HIDING_STYLE.search(style or "") is not None
+    is_hidden = is_hiding(style or "", unless_shown=by_attribute is not None)
     return is_hidden and element.tag not in _DOCUMENT
 
 

@@ -65,8 +65,7 @@ def grow(markup: bytes) -> Element | None:
     Raises MemoryError, which libxml2 reports like a fault of the markup.
     """
     try:
-        dictionary.shrink()
-        if is_suspect(markup) and _most_attributes(markup) > MAX_ATTRIBUTES:
+        if not is_cheap(markup):
             return None
         root: Element | None = etree.fromstring(markup, _own.parser)
     except etree.LxmlError as error:
@@ -74,6 +73,12 @@ def grow(markup: bytes) -> Element | None:
             raise MemoryError from error
         return None
     return None if root is None else _whole(root)
+
+
+def is_cheap(markup: bytes) -> bool:
+    """Whether no tag has over `MAX_ATTRIBUTES` attributes. Shrinks the dictionary: ask before any markup is parsed."""
+    dictionary.shrink()
+    return not is_suspect(markup) or _most_attributes(markup) <= MAX_ATTRIBUTES
 
 
 def title(root: Element) -> Element | None:

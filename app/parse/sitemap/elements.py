@@ -14,7 +14,7 @@ from app.parse.sitemap.entry import Child, Entry, SitemapKind, as_child, as_entr
 _MAX_DEPTH = 60_000  # of elements, 35 bytes each: one for every entry, should none be closed
 _MAX_NAMES_BYTES = 128 * 1024  # libxml2 keeps every name for as long as the thread lives
 _NAME_BYTES = 32  # that a name costs beside its letters
-_MAX_FIELD_CHARS = 100  # of fields other than a location
+MAX_FIELD_CHARS = 100  # of fields other than a location
 _BASE = "{http://www.w3.org/XML/1998/namespace}base"  # RFC 4287, section 2: of a feed, an entry and a link
 
 # Elements around the file's own, so that an end tag too many does not end the document.
@@ -188,7 +188,7 @@ class Walk:
         if name == "loc" and self._values.get("loc"):
             self._end_item()
         self._field, self._field_depth, self._written, self._is_shut = field, self.depth, [], False
-        self._room = self._max_loc_chars if field in ("loc", "guid") else _MAX_FIELD_CHARS
+        self._room = self._max_loc_chars if field in ("loc", "guid") else MAX_FIELD_CHARS
 
     def _end_field(self) -> None:
         if value := "".join(self._written).rstrip():

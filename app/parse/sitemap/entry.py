@@ -28,6 +28,7 @@ class SitemapKind(StrEnum):
     TEXT = "text"
     RSS = "rss"
     ATOM = "atom"
+    JSON = "json"
     UNKNOWN = "unknown"
 
 

@@ -1,29 +1,30 @@
 """Reads a sitemap as a stream, in constant memory, and yields its pages, or the sitemaps that an index names.
 
-The first character decides between XML (urlset, sitemapindex, RSS 2.0 and 1.0, Atom) and text, the first bytes whether
-it is gzipped; names and content types do not matter. It decides only how much of a file is read: locations are neither
-joined nor canonical nor checked for scope, dates in the future are kept, changefreq and priority are only recorded. Its
-steps are `app.parse.sitemap.sitemap` ▸ `charset` ▸ `markup` ▸ `walk` ▸ `entry`. Source:
-https://www.sitemaps.org/protocol.html.
+The first characters decide between XML (urlset, sitemapindex, RSS 2.0 and 1.0, Atom), JSON (a feed, which is read at
+once) and text, the first bytes whether it is gzipped; names and content types do not matter. It decides only how much
+of a file is read: locations are neither joined nor canonical nor checked for scope, dates in the future are kept,
+changefreq and priority are only recorded. Its steps are `app.parse.sitemap.sitemap` ▸ `charset` ▸ `markup` ▸ `walk` ▸
+`entry`. Sources: https://www.sitemaps.org/protocol.html, https://www.jsonfeed.org/version/1.1/.
 """
 
 import codecs
 import gzip
 import io
+import json
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from app.errors import one_line
 from app.parse import charset
-from app.parse.sitemap.elements import FLOOR, Walk
-from app.parse.sitemap.entry import Child, Entry, SitemapKind, is_url
+from app.parse.sitemap.elements import FLOOR, MAX_FIELD_CHARS, Walk
+from app.parse.sitemap.entry import Child, Entry, SitemapKind, as_entry, is_url
 from app.parse.sitemap.markup import Feeder, plain
-from app.policy.media_type import GZIP
-from app.words import counted
+from app.policy.media_type import GZIP, is_json_feed
+from app.words import counted, scalar
 
 __all__ = ["Child", "Entry", "Limits", "SitemapKind", "SitemapReading"]
 
@@ -92,6 +93,8 @@ class SitemapReading:
             self._note("empty")
         elif opening.lstrip("\ufeff \t\r\n").startswith("<"):
             yield from self._xml(_decoded(blocks, encoding))
+        elif is_json_feed(opening.encode("utf-8", "replace")):
+            yield from self._json("".join(_decoded(blocks, encoding)).lstrip("\ufeff"))
         elif encoding.startswith("utf-16"):
             yield from self._text(_decoded(blocks, encoding))
         else:
@@ -141,6 +144,21 @@ class SitemapReading:
             elif loc:
                 self.skipped += 1
 
+    def _json(self, document: str) -> Iterator[Entry]:
+        """Yield a JSON feed's entries. All of it is in memory: as much as may hold no entry."""
+        try:
+            items = json.loads(document, parse_int=len, parse_float=len).get("items")  # no number is wanted
+        except (ValueError, RecursionError):
+            self._note("not a JSON document, or only the beginning of one")
+            return
+        self.kind = SitemapKind.JSON
+        for item in items if isinstance(items, list) else ():
+            written = _written(item)
+            if 0 < len(written.get("loc", "")) <= self._limits.max_loc_chars:
+                yield as_entry(written)
+            else:
+                self.skipped += 1
+
     def _xml(self, pieces: Iterator[str]) -> Iterator[Entry | Child]:
         walk = Walk(self._limits.max_loc_chars)
         feeder = Feeder(walk)
@@ -176,6 +194,14 @@ class SitemapReading:
 
     def _note(self, problem: str) -> None:
         self.problem = self.problem or one_line(problem)
+
+
+def _written(item: Any) -> dict[str, str]:
+    """The fields of an item of a JSON feed."""
+    names = ("url", "date_modified", "date_published") if isinstance(item, dict) else ()
+    texts = {name: scalar(text).strip() for name in names if isinstance(text := item.get(name), str)}
+    lastmod = texts.get("date_modified") or texts.get("date_published")
+    return {"loc": texts.get("url", ""), **({"lastmod": lastmod[:MAX_FIELD_CHARS].strip()} if lastmod else {})}
 
 
 def _marks(block: bytes) -> int:

@@ -1,6 +1,7 @@
 """Documents of odd types: what a browser shows is read, as what it is."""
 
 import gzip
+import json
 
 import pytest
 
@@ -102,6 +103,18 @@ def test_a_seed_that_is_a_feed_is_read_as_one(worker: Worker, site: Site, conten
     assert kinds(worker.engine) == {"page": ["/a", "/b"], "sitemap": ["/feed"]}
     assert sql(worker.engine, "SELECT format, entries FROM sitemaps") == [{"format": "rss", "entries": 2}]
     assert one(worker.engine, "SELECT pages FROM crawl_hosts") == 2
+
+
+@pytest.mark.parametrize("content_type", ["application/feed+json", "application/json; charset=utf-8", "text/plain"])
+@pytest.mark.parametrize("slash", ["/", "\\/"])  # as PHP writes it
+def test_a_seed_that_is_a_json_feed(worker: Worker, site: Site, content_type: str, slash: str) -> None:
+    items = [{"id": "1", "url": site.url("/a"), "date_modified": "2024-03-21T10:00:00+01:00"}, {"id": "2"}]
+    feed = {"version": "https://jsonfeed.org/version/1.1", "title": "Harbour", "items": items}
+    site.pages["/feed.json"] = typed(content_type, json.dumps(feed).replace("/", slash).encode())
+    start(worker, site.url("/feed.json"))
+    run(worker)
+    assert kinds(worker.engine) == {"page": ["/a"], "sitemap": ["/feed.json"]}
+    assert sql(worker.engine, "SELECT format, entries FROM sitemaps") == [{"format": "json", "entries": 1}]
 
 
 def test_seeds_of_every_form_of_sitemap(worker: Worker, site: Site) -> None:

@@ -1,10 +1,12 @@
 """The page that a handler gets: what it reads from an archived answer."""
 
 from datetime import UTC, datetime
+from threading import Thread
 
 import pytest
 
 from app.features.extract.page import CrawledPage, Headers
+from app.parse import dictionary
 
 BODY = """<!doctype html><html lang="de-AT"><head><title> Zwei
  Bücher </title><base href="/shop/"></head><body><main><p class="price">12,50</p>
@@ -33,6 +35,32 @@ def test_it_is_read_in_its_own_encoding() -> None:
     assert "Bäume" in found.text
     assert found.css("p.price::text").get() == "12,50"
     assert found.xpath("//a[1]/@href").get() == "buch?id=2#top"
+
+
+def test_a_tag_of_too_many_attributes_is_not_selected_from() -> None:
+    """Appending one walks all before it: a tag of 1 MiB took 33 s, and the pages of others waited."""
+    many = " ".join(f"a{n}" for n in range(1001))
+    padding = "<p>x</p>" * 5_000
+    assert not page(f"{padding}<p {many}>").css("p")
+    assert page(f"{padding}<p {many.rpartition(' ')[0]}>").css("p")
+
+
+def test_made_up_names_leave_none_behind() -> None:
+    """A handler that asks for no more than a selector is a process that lives for thousands of pages."""
+    left: list[int] = []
+
+    def handler() -> None:
+        start = dictionary.names()
+        for each in range(3):
+            assert page("".join(f"<p x{each}y{n}>" for n in range(20_000))).css("p")
+            assert page("<p>The next page").css("p")
+            left.append(dictionary.names() - start)
+
+    thread = Thread(target=handler)
+    thread.start()
+    thread.join()
+    assert len(left) == 3
+    assert max(left) < dictionary.NAMES_MOST
 
 
 # what it declares, what its text is written in → its language

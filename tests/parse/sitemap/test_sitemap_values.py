@@ -1,8 +1,10 @@
 """The values of an entry, and sitemaps of any bytes."""
 
 import gzip
+import json
 from datetime import UTC, datetime
 from html import escape
+from io import BytesIO
 
 import pytest
 from hypothesis import given, settings
@@ -17,6 +19,40 @@ from tests.parse.sitemap.streams import (
     read,
     urlset,
 )
+
+# -- a JSON feed
+
+
+def json_feed(*items: object, version: str = "1.1") -> bytes:
+    return json.dumps({"version": f"https://jsonfeed.org/version/{version}", "items": items}).encode()
+
+
+# the document, what its entries are (loc, lastmod_raw), items skipped, the problem
+JSON_FEEDS = [
+    (json_feed({"url": " https://a.test/1 ", "date_published": "2024-05-06T07:08:09Z"}),
+     [("https://a.test/1", "2024-05-06T07:08:09Z")], 0, None),
+    (json_feed({"url": "https://a.test/1", "date_published": "2023", "date_modified": "2024"}, version="1"),
+     [("https://a.test/1", "2024")], 0, None),
+    (json_feed({"url": "https://a.test/\ud83d"}), [("https://a.test/\ufffd", None)], 0, None),
+    (json_feed({"url": 7}, [], None, {"external_url": "https://b.test/"}, {"url": "x" * 3000}), [], 5, None),
+    (b'{"version":"https:\\/\\/jsonfeed.org\\/version\\/1.1","items":{"url":"x"}}', [], 0, None),
+    (b"\xef\xbb\xbf\n" + json_feed({"url": "https://a.test/1", "date_modified": "x" * 1000}),
+     [("https://a.test/1", "x" * 100)], 0, None),
+    (json_feed({"url": "https://a.test/1"}).decode().encode("utf-16"), [("https://a.test/1", None)], 0, None),
+    (json_feed({"url": "https://a.test/1"})[:-1], [], 0, "not a JSON document, or only the beginning of one"),
+    (json_feed().replace(b"[]", b"[" * 10**6), [], 0, "not a JSON document, or only the beginning of one"),
+    (json_feed().replace(b"[]", b"1" * 10**6), [], 0, None),
+    (json_feed({"url": "https://a.test/1", "content_text": "x" * 2**23}), [], 0, "cut where 4.1 MiB hold no entry"),
+    (b'{"version": "https://example.org/version/1", "items": []}', [], 1, "neither XML nor a list of URLs"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "entries", "skipped", "problem"), JSON_FEEDS, ids=range(len(JSON_FEEDS)))
+def test_a_json_feed(body: bytes, entries: list[tuple[str, str | None]], skipped: int, problem: str | None) -> None:
+    reading = SitemapReading(BytesIO(body))
+    found = [(each.loc, each.lastmod_raw) for each in reading]
+    assert (found, reading.skipped, reading.problem) == (entries, skipped, problem)
+
 
 # -- values
 
