@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import Final, NamedTuple, TypeAlias
 
 from app.features.near.fingerprint import BITS, LEAST_PHRASES
-from app.features.near.rows import Like
+from app.features.near.rows import SIGN, Like
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -87,9 +87,6 @@ def _majority(hashes: Unsigned) -> int:
     return int.from_bytes(np.packbits(is_one, bitorder="little").tobytes(), "little")
 
 
-_SIGN: Final = 1 << 63
-
-
 class Print(NamedTuple):
     """A fingerprint.   place: in the order of pages;   value: from 0 to 2**64 - 1"""
 
@@ -108,7 +105,7 @@ class Prints:
 
     @classmethod
     def of(cls, prints: Iterable[Print]) -> "Prints":
-        signed = [(id, place, value - 2 * (value & _SIGN)) for id, place, value in prints]
+        signed = [(id, place, value - 2 * (value & SIGN)) for id, place, value in prints]
         return cls(np.array(signed, np.int64).reshape(-1, len(Print._fields)).T)
 
     @classmethod
