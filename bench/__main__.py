@@ -72,7 +72,7 @@ def _of_the_web(web: argparse._ArgumentGroup) -> None:
 
 def _of_the_run(run: argparse._ArgumentGroup) -> None:
     run.add_argument(
-        "--only", help=f"crawl: of {','.join(crawl.CRAWLERS)}; D: the first five; real: of {','.join(real.CRAWLERS)}"
+        "--only", help=f"crawl: of {','.join(crawl.CRAWLERS)}; D: all but no-near; real: of {','.join(real.CRAWLERS)}"
     )
     run.add_argument("--rounds", type=int, help="crawl, real: times each crawler runs, interleaved; D: 2, real 1")
     run.add_argument(
