@@ -72,23 +72,9 @@ def _of_the_web(web: argparse._ArgumentGroup) -> None:
 
 def _of_the_run(run: argparse._ArgumentGroup) -> None:
     run.add_argument(
-        "--only", help=f"crawl: of {','.join(crawl.CRAWLERS)}; D: the first five; real: of {','.join(real.CRAWLERS)}"
+        "--only", help=f"crawl: of {','.join(crawl.CRAWLERS)}; D: all but no-near; real: of {','.join(real.CRAWLERS)}"
     )
     run.add_argument("--rounds", type=int, help="crawl, real: times each crawler runs, interleaved; D: 2, real 1")
-    run.add_argument(
-        "--scrapy",
-        action="append",
-        default=[],
-        metavar="NAME=JSON",
-        help="crawl: a Scrapy setting, repeatable",
-    )
-    run.add_argument(
-        "--crawlee",
-        action="append",
-        default=[],
-        metavar="NAME=JSON",
-        help="crawl: one of the settings in crawlee_run.py, repeatable",
-    )
     run.add_argument(
         "--env", action="append", default=[], metavar="TIPTOE_X=Y", help="a further setting for Tiptoe, repeatable"
     )
@@ -100,11 +86,10 @@ def _of_the_run(run: argparse._ArgumentGroup) -> None:
         help="polite, fleet, road, real: length of the run; D: 60",
     )
     run.add_argument("--scenes", help=f"shared: of {','.join(shared_address.SCENES)} and their like; D: all")
-    run.add_argument("--threads", type=_numbers, default=64, help="road: of a process, one run each; D: 64")
+    run.add_argument("--threads", type=int, default=64, help="road: of a process; D: 64")
     run.add_argument("--no-scrapy", action="store_true", help="road: without Scrapy beside it")
     run.add_argument("--sample", type=Path, help="real: folder of real pages; D: ../shared/pages, where it is")
     run.add_argument("--quote", action="store_true", help="real: write bench/figures.json and docs/screens/reading.svg")
-    run.add_argument("--near", action="store_true", help="road: the same hosts without distance, first")
     run.add_argument("--processes", type=int, default=3, help="fleet: worker processes; D: 3")
     run.add_argument(
         "--machines", type=int, help="fleet: so many machines (network namespaces) of two workers behind a pooler"
@@ -119,13 +104,7 @@ def _of_the_run(run: argparse._ArgumentGroup) -> None:
 
 def _of_the_frontier(frontier: argparse._ArgumentGroup) -> None:
     frontier.add_argument("--urls", type=_numbers, default=(100_000, 1_000_000), help="D: 100000,1000000")
-    frontier.add_argument(
-        "--seeds", type=int, default=1_000_000, help="imported into an empty database; D: 1000000; 0: none"
-    )
     frontier.add_argument("--server", help="URL of a Postgres to make the databases in; D: an embedded one")
-    frontier.add_argument(
-        "--minutes", type=float, default=2, help="that a transaction stands open, thrice; D: 2; 0: not"
-    )
 
 
 def main() -> int:

@@ -8,7 +8,6 @@ this measures what the software costs, not how it should be used.
 """
 
 import argparse
-import json
 import math
 import statistics
 from collections import defaultdict
@@ -18,7 +17,7 @@ from bench.report import BenchError, Cell, save, table
 from bench.tree import load
 from bench.web import Visit, Web, serve
 
-CRAWLERS = ("scrapy", "bare", "lean", "full", "no-near", "crawlee", "scrapy-extractor")
+CRAWLERS = ("scrapy", "bare", "lean", "full", "no-near", "crawlee")
 # Its run is a tenth as long as the longest: more of them, around the others, so that one slow minute does not decide.
 DEFAULT = ("lean", "scrapy", "bare", "lean", "full", "crawlee", "lean")
 TIMEOUT_S = 180.0
@@ -31,8 +30,6 @@ BARS = (
     ("no-near", "scrapy", 1.5),
     ("lean", "crawlee", 8.0),
     ("full", "crawlee", None),
-    ("lean", "scrapy-extractor", None),
-    ("full", "scrapy-extractor", None),
 )
 
 
@@ -75,14 +72,12 @@ def main(arguments: argparse.Namespace) -> None:
             "hosts": len(web.hosts),
             "pages_per_host": len(tree.reachable),
             "tree": tree.source,
-            "scrapy": arguments.scrapy,
-            "crawlee": arguments.crawlee,
         }
         save(
             "crawl",
             {
                 **setting,
-                "scrapy_version": scrapy_run.version() if rates.keys() & {"scrapy", "scrapy-extractor"} else None,
+                "scrapy_version": scrapy_run.version() if "scrapy" in rates else None,
                 "crawlee_version": crawlee_run.version() if "crawlee" in rates else None,
                 "env": arguments.env,
                 "rows": rows,
@@ -108,25 +103,15 @@ def _run(name: str, web: Web, arguments: argparse.Namespace) -> tuple[Visit, boo
 def _crawl(name: str, web: Web, arguments: argparse.Namespace) -> bool:
     """Until it is done (True) or stopped."""
     match name:
-        case "scrapy" | "scrapy-extractor":
-            overrides = {key: json.loads(value) for key, value in (item.split("=", 1) for item in arguments.scrapy)}
-            links = "extractor" if name.endswith("extractor") else "xpath"
-            scrapy_run.run(web.seeds, TIMEOUT_S, links=links, overrides=overrides)
+        case "scrapy":
+            scrapy_run.run(web.seeds, TIMEOUT_S, links="xpath", overrides={})
         case "bare":
             bare.run(web.seeds, TIMEOUT_S)
         case "crawlee":
-            overrides = {key: json.loads(value) for key, value in (item.split("=", 1) for item in arguments.crawlee)}
-            return crawlee_run.run(web.seeds, overrides=overrides)
+            return crawlee_run.run(web.seeds, overrides={})
         case _:
-            env = {
-                "TIPTOE_DEFAULT_DELAY_S": "0",
-                "TIPTOE_ADDRESS_GAP_S": "0",
-                "TIPTOE_CONSTANT_LATENCY_FACTOR": "0",
-                "TIPTOE_KEEP_TEXT": "0" if name == "lean" else "1",
-                "TIPTOE_CONCURRENCY": tiptoe.THREADS,
-            }
+            env = tiptoe.unhurried(is_lean=name == "lean") | dict(each.split("=", 1) for each in arguments.env)
             with tiptoe.fresh_home() as home:
-                env |= dict(setting.split("=", 1) for setting in arguments.env)
                 options = ("--sitemaps", "none", *(["--no-near-duplicates"] if name == "no-near" else []))
                 result = tiptoe.crawl(web, home, env=env, arguments=options, timeout_s=TIMEOUT_S)
             if result.left_running:

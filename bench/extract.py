@@ -11,12 +11,11 @@ the handler's own.
 import os
 import socket
 import sys
-import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
-from pathlib import Path
 
-import psycopg
 from sqlalchemy import Engine
 
 from app.admin import crawls
@@ -27,7 +26,7 @@ from app.features.archive.writer import ArchiveWriter, SegmentLimits
 from app.local.services import start_postgres
 from app.model import CaptureKind, Reply
 from app.store import captures, db, hosts, migrate
-from bench import cpu, tree
+from bench import cpu, tiptoe, tree
 from bench.report import Cell, save, table
 
 BAR_PAGES_PER_S = 500.0
@@ -55,24 +54,15 @@ def parsel(page):
 
 
 def main(pages: int) -> None:
-    with tempfile.TemporaryDirectory(prefix="tiptoe-bench-") as folder:
-        Path(folder).chmod(0o711)
-        home = Path(folder) / "home"
-        with start_postgres(home, lambda line: None) as running:
-            migrate.upgrade(running.url)
-            engine = db.connect(running.url)
-            settings = load(home=home, database_url=running.url)
-            size = fill(engine, settings, pages)
-            handlers = Path(folder) / "bench_handlers.py"
-            rows = []
-            for version, name in ((1, "cheap"), (1, "parsel"), (2, "parsel")):
-                handlers.write_text(_HANDLERS.format(version=version))
-                rows.append(_run(engine, settings, str(handlers), name, version))
-            requests = psycopg.connect(running.url).execute("SELECT count(*) FROM fetches").fetchone()
-            engine.dispose()
-    table(
-        f"{pages:,} pages of {size / 1024:.1f} kB, {os.cpu_count()} cores, requests: {requests and requests[0]}", rows
-    )
+    with archived(pages) as (engine, settings, size):
+        handlers = settings.home / "bench_handlers.py"
+        rows = []
+        for version, name in ((1, "cheap"), (1, "parsel"), (2, "parsel")):
+            handlers.write_text(_HANDLERS.format(version=version))
+            rows.append(_run(engine, settings, str(handlers), name, version))
+        with engine.connect() as tx:
+            requests = tx.exec_driver_sql("SELECT count(*) FROM fetches").scalar_one()
+    table(f"{pages:,} pages of {size / 1024:.1f} kB, {os.cpu_count()} cores, requests: {requests}", rows)
     save("extract", {"pages": pages, "rows": rows})
     assert all(row["failed"] == 0 and row["pages"] == pages for row in rows)
 
@@ -105,7 +95,18 @@ def _cpu() -> dict[str, float]:
     }
 
 
-def fill(engine: Engine, settings: Settings, pages: int) -> float:
+@contextmanager
+def archived(pages: int) -> Iterator[tuple[Engine, Settings, float]]:
+    """A home with a Postgres of its own and so many pages in its archive, and the mean size of a body."""
+    with tiptoe.fresh_home() as home, start_postgres(home, lambda line: None) as running:
+        migrate.upgrade(running.url)
+        engine = db.connect(running.url)
+        settings = load(home=home, database_url=running.url)
+        yield engine, settings, _fill(engine, settings, pages)
+        engine.dispose()
+
+
+def _fill(engine: Engine, settings: Settings, pages: int) -> float:
     """Archive pages of as many hosts as it takes. Returns the mean size of a body."""
     crawl_id = crawls.create(engine, "bench").id
     writer = ArchiveWriter(

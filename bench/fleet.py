@@ -15,9 +15,9 @@ from contextlib import ExitStack
 
 from app.local.services import LocalServices
 from bench import fleet_machines, tiptoe
-from bench.report import BenchError, Cell, save, table
+from bench.report import Cell, save, table
 from bench.tree import load
-from bench.web import Line, gaps, serve, start_gaps
+from bench.web import Line, gaps, serve, start_gaps, steady
 
 DELAY_S, JITTER, ADDRESS_GAP_S = 1.0, 0.1, 0.5
 TOLERANCE_S = 0.005
@@ -69,17 +69,9 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def _judge(lines: list[Line], alone: int, names: dict[str, str]) -> dict[str, Cell]:
-    first = {
-        host: min(line["t"] for line in lines if line["host"] == host) for host in {line["host"] for line in lines}
-    }
-    if len(first) < alone + len(names):
-        raise BenchError(f"only {len(first)} of {alone + len(names)} hosts were contacted; more --seconds")
-    begin, end = max(first.values()), max(line["t"] for line in lines) - DELAY_S
-    if end - begin < 5:
-        raise BenchError(f"a steady window of {end - begin:.1f} s is too short; more --seconds")
-    steady = [line for line in lines if begin < line["t"] <= end]
-    rate = sum(line["host"] not in names for line in steady) / (end - begin)
-    shared_rate = sum(line["host"] in names for line in steady) / (end - begin)
+    within, seconds = steady(lines, alone + len(names), DELAY_S)
+    rate = sum(line["host"] not in names for line in within) / seconds
+    shared_rate = sum(line["host"] in names for line in within) / seconds
     mean_delay_s = DELAY_S * (1 + JITTER / 2)
     allowed = alone * min(1 / mean_delay_s, 1 / ADDRESS_GAP_S)
     shared_allowed = len(names) / SHARING * min(SHARING / mean_delay_s, 1 / ADDRESS_GAP_S)
@@ -94,8 +86,8 @@ def _judge(lines: list[Line], alone: int, names: dict[str, str]) -> dict[str, Ce
         "least gap": round(host_gaps[0], 3),
         "address violations": sum(gap < ADDRESS_GAP_S - TOLERANCE_S for gap in address_gaps),
         "least start gap": round(address_gaps[0], 3),
-        "answer ms": round(1000 * statistics.mean(line["dt"] for line in steady), 2),
-        "window s": round(end - begin, 1),
+        "answer ms": round(1000 * statistics.mean(line["dt"] for line in within), 2),
+        "window s": round(seconds, 1),
     }
 
 

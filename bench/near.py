@@ -1,13 +1,12 @@
-"""What near duplicates cost: `python -m bench.near [FOLDER] --documents 1000000`.
+"""What near duplicates cost: `python -m bench.near [FOLDER]`.
 
-- a page: the CPU of its fingerprint, of the processes that compare it, and of Postgres, over pages of a FOLDER of HTML
-  or of the manual that the other benchmarks crawl, and over mirrors of them; how long the processes wait for each other
-- a lookup among so many fingerprints drawn at random, and the bytes that one takes, indexes included
+The CPU of a page's fingerprint, of the processes that compare it, and of Postgres, over pages of a FOLDER of HTML or of
+the manual that the other benchmarks crawl, and over mirrors of them; how long the processes wait for each other, and
+the bytes that a fingerprint takes, indexes included.
 """
 
 import argparse
 import random
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -17,13 +16,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import psycopg
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Engine, text
 
 from app.features.near import rows as near
 from app.features.near.find import catch_up
-from app.features.near.fingerprint import BITS, keys, words_of
-from app.features.near.rows import Fingerprint
+from app.features.near.fingerprint import words_of
 from app.features.near.simhash import simhash
 from app.local.services import LocalServices
 from app.parse.html import html
@@ -31,10 +28,7 @@ from app.store import db, migrate
 from bench import cpu, tree
 
 PAGES = 2_000
-LOOKUPS = 1_000
-LOT = 20_000
 PACE = 8  # pages that one host is ahead of another
-COPY = "COPY fingerprint_keys (key, place, fingerprint_id, simhash) FROM STDIN"
 TABLES = ("fingerprints", "fingerprint_keys")
 COMPARER = "import sys; from bench.near import compare_all; compare_all(sys.argv[1])"
 WAITS = """
@@ -45,7 +39,6 @@ FROM pg_stat_activity WHERE application_name = 'comparer' AND state <> 'idle'"""
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.near", description=__doc__.partition("\n")[0])
     parser.add_argument("folder", nargs="?", type=Path, metavar="FOLDER")
-    parser.add_argument("--documents", type=int, default=1_000_000, help="fingerprints that are looked up among")
     parser.add_argument("--processes", type=int, nargs="*", default=[1, 2], help="so many compare at once, in turn")
     parser.add_argument("--mirrors", type=int, default=4, help="hosts that have all pages, but for a name")
     parser.add_argument("--first", action="store_true", help="that name stands first: no mirror is a duplicate")
@@ -60,8 +53,6 @@ def main() -> None:
             for mirrors in (1, args.mirrors):
                 for processes in args.processes:
                     _compare(engine, texts, mirrors=mirrors, processes=processes, first=args.first)
-            _fill(engine, args.documents)
-            _look_up(engine, args.documents)
             engine.dispose()
 
 
@@ -180,55 +171,6 @@ def _put(engine: Engine, texts: list[str], mirrors: int, *, first: bool) -> None
         near.queue(tx, [(row["host"], 1, row["key"]) for row in rows])
     with engine.connect() as connection:
         connection.execution_options(isolation_level="AUTOCOMMIT").execute(text("CHECKPOINT"))
-
-
-def _fill(engine: Engine, documents: int) -> None:
-    """Fingerprints at random of another crawl; the index is made at the end, which is quicker."""
-    rng = random.Random(1)
-    with engine.begin() as tx:
-        tx.execute(text("TRUNCATE fingerprints, fingerprint_keys"))
-        tx.execute(text("DROP INDEX fingerprint_keys_key"))
-    for first in range(0, documents, LOT):
-        with engine.begin() as tx, psycopg_of(tx).cursor() as cursor, cursor.copy(COPY) as copy:
-            for n in range(first, min(first + LOT, documents)):
-                value = rng.getrandbits(BITS)
-                signed = value - (1 << BITS) if value >> 63 else value
-                copy.write("".join(f"{2 << 25 | key}\t{n}\t{n}\t{signed}\n" for key in keys(value)))
-    with engine.begin() as tx:
-        tx.execute(
-            text("CREATE INDEX fingerprint_keys_key ON fingerprint_keys (key, place) INCLUDE (fingerprint_id, simhash)")
-        )
-    with engine.connect() as connection:
-        connection.execution_options(isolation_level="AUTOCOMMIT").execute(text("VACUUM ANALYZE fingerprint_keys"))
-
-
-def psycopg_of(tx: Connection) -> psycopg.Connection[tuple[object, ...]]:
-    found = tx.connection.driver_connection
-    assert isinstance(found, psycopg.Connection)
-    return found
-
-
-def _look_up(engine: Engine, documents: int) -> None:
-    rng = random.Random(2)
-    took_ms, found = [], 0
-    for n in range(LOOKUPS):
-        value = random.Random(1).getrandbits(BITS) ^ 0b11111 if n == 0 else rng.getrandbits(BITS)
-        began = time.monotonic()
-        with db.transaction(engine) as tx:
-            found += len(near.by_key(tx, [Fingerprint(documents + n, (1, 2, b""), n, value)], most=64))
-        took_ms.append((time.monotonic() - began) * 1000)
-    p95 = statistics.quantiles(took_ms, n=20)[-1]
-    print(f"lookup among {documents:,}: median {statistics.median(took_ms):.2f} ms, p95 {p95:.2f} ms; {found} found")
-    writes = [Fingerprint(documents * 2 + n, (1, 2, b""), documents + n, rng.getrandbits(BITS)) for n in range(LOOKUPS)]
-    began = time.monotonic()
-    for first in range(0, LOOKUPS, 50):
-        with db.transaction(engine) as tx:
-            lot = writes[first : first + 50]
-            near.put(tx, {(1, 2, sha256(str(each.id).encode()).digest()): (each.place, each.value) for each in lot})
-            near.put_keys(tx, lot)
-    took = time.monotonic() - began
-    size = _bytes(engine) / documents
-    print(f"write among them, 50 at once: {took / LOOKUPS * 1000:.2f} ms a page; keys {size:.0f} bytes")
 
 
 def _bytes(engine: Engine) -> int:

@@ -14,9 +14,9 @@ import statistics
 from collections.abc import Mapping
 
 from bench import counts, tiptoe
-from bench.report import BenchError, Cell, save, table
+from bench.report import Cell, save, table
 from bench.tree import Tree, load
-from bench.web import Line, gaps, serve
+from bench.web import Line, gaps, serve, steady
 
 DELAY_S, JITTER = 1.0, 0.1
 TOLERANCE_S = 0.005
@@ -65,16 +65,8 @@ def measure(
 
 
 def _judge(lines: list[Line], hosts: int) -> dict[str, Cell]:
-    first = {
-        host: min(line["t"] for line in lines if line["host"] == host) for host in {line["host"] for line in lines}
-    }
-    if len(first) < hosts:
-        raise BenchError(f"only {len(first)} of {hosts} hosts were contacted")
-    begin, end = max(first.values()), max(line["t"] for line in lines) - DELAY_S
-    if end - begin < 5:
-        raise BenchError(f"a steady window of {end - begin:.1f} s is too short; more with --seconds")
-    steady = [line for line in lines if begin < line["t"] <= end]
-    rate = len(steady) / (end - begin)
+    within, seconds = steady(lines, hosts, DELAY_S)
+    rate = len(within) / seconds
     all_gaps = sorted(gap for own in gaps(lines).values() for gap in own)
     return {
         "requests/s": rate,
@@ -83,6 +75,6 @@ def _judge(lines: list[Line], hosts: int) -> dict[str, Cell]:
         "violations": sum(gap < DELAY_S - TOLERANCE_S for gap in all_gaps),
         "least gap": round(all_gaps[0], 3),
         "median gap": round(statistics.median(all_gaps), 3),
-        "answer ms": round(1000 * statistics.mean(line["dt"] for line in steady), 2),
-        "window s": round(end - begin, 1),
+        "answer ms": round(1000 * statistics.mean(line["dt"] for line in within), 2),
+        "window s": round(seconds, 1),
     }

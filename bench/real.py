@@ -226,12 +226,8 @@ def _start(name: str, web: Road, env: Mapping[str, str]) -> None:
         case _:
             settings = {
                 **trust,
-                "TIPTOE_DEFAULT_DELAY_S": "0",
-                "TIPTOE_ADDRESS_GAP_S": "0",
-                "TIPTOE_CONSTANT_LATENCY_FACTOR": "0",
+                **tiptoe.unhurried(is_lean=name == "lean"),
                 "TIPTOE_MAX_BODY_BYTES": str(CAP_BYTES),
-                "TIPTOE_KEEP_TEXT": "0" if name == "lean" else "1",
-                "TIPTOE_CONCURRENCY": tiptoe.THREADS,
                 **env,
             }
             with tiptoe.fresh_home() as home:

@@ -10,19 +10,15 @@ half the rate of reading alone.
 import os
 import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 import psycopg
 from sqlalchemy import Engine
 
-from app.config import Settings, load
-from app.local.services import start_postgres
+from app.config import Settings
 from app.parse.html import html
-from app.store import db, migrate
 from bench import tree
-from bench.extract import TREE_PAGES, fill
+from bench.extract import TREE_PAGES, archived
 from bench.report import Cell, save, table
 
 BAR = 0.5
@@ -40,20 +36,13 @@ _STALE = """
 
 
 def main(pages: int) -> None:
-    with tempfile.TemporaryDirectory(prefix="tiptoe-bench-") as folder:
-        home = Path(folder) / "home"
-        with start_postgres(home, lambda line: None) as running:
-            migrate.upgrade(running.url)
-            engine = db.connect(running.url)
-            settings = load(home=home, database_url=running.url)
-            size = fill(engine, settings, pages)
-            with psycopg.connect(running.url) as connection:
-                connection.execute(_STALE)
-            before = _alone()
-            rate, cpu_ms = _again(settings, pages)
-            alone = [(one + other) / 2 for one, other in zip(before, _alone(), strict=True)]
-            requests, left = _counts(engine)
-            engine.dispose()
+    with archived(pages) as (engine, settings, size):
+        with psycopg.connect(str(settings.database_url)) as connection:
+            connection.execute(_STALE)
+        before = _alone()
+        rate, cpu_ms = _again(settings, pages)
+        alone = [(one + other) / 2 for one, other in zip(before, _alone(), strict=True)]
+        requests, left = _counts(engine)
     ratio = rate / alone[0]
     rows: list[dict[str, Cell]] = [
         {"what": "reading alone", "pages/s": alone[0], "ms of CPU": alone[1]},

@@ -2,9 +2,9 @@
 Scrapy.
 
 The origin makes handshakes and answers take their time (`bench.road_plan` draws the web, `bench.road_origin` plays it);
-names are asked of a name server. Two worker processes, everything else at its defaults, one run for each of
-`--threads`. Judged by the origin's log alone, in the steady window: from when 95 % of the hosts that live were
-contacted, but from the run's half at the latest, to its end.
+names are asked of a name server. Two worker processes, everything else at its defaults. Judged by the origin's log
+alone, in the steady window: from when 95 % of the hosts that live were contacted, but from the run's half at the
+latest, to its end.
 
     budgets   Σ 1 / (delay in force × (1 + jitter / 2) + exchange), an address at most 2/s (`bench.road_plan.allowed`)
     cores     (cores - the shares of the origin and the bench) / (CPU time of a page of `bench polite`, run just before)
@@ -12,9 +12,6 @@ contacted, but from the run's half at the latest, to its end.
 `bench polite` has as many hosts there as fill the cores, as the road does. The origin's and the bench's shares are
 taken off since no crawler has a web, its name server and the counting of its statements on its cores; what others use
 of the machine is not: it is shown.
-
-`--near` crawls the same hosts without distance first, as long: how dear a page of so many hosts is by itself. `bench
-polite` is deeper in fewer hosts, where pages bring fewer new links.
 """
 
 import argparse
@@ -121,7 +118,7 @@ class Run:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    """Crawl with each number of threads, and with Scrapy; print and save shares and violations. Raises BenchError."""
+    """Crawl with Tiptoe, and with Scrapy; print and save shares and violations. Raises BenchError."""
     plan = road_plan.draw(arguments.hosts or HOSTS, SEED)
     tree = load(arguments.tree, 2 * arguments.seconds)
     hosts = POLITE_HOSTS["lean" if arguments.lean else "full"] * (os.cpu_count() or 1)
@@ -131,32 +128,23 @@ def main(arguments: argparse.Namespace) -> None:
     page_s = cost.crawler_cpu / cost.pages
     rate = cost.pages / cost.seconds
     print(f"  polite, {hosts} hosts: {1000 * page_s:.2f} ms of CPU a page, {rate:.0f} pages/s", flush=True)
-    threads = arguments.threads if isinstance(arguments.threads, tuple) else (arguments.threads,)
-    near = None
-    if arguments.near:
-        near = crawl(road_plan.near(plan), tree, seconds=arguments.seconds, env=_settings(threads[0], arguments))
-        table("the same hosts, near", [near.row])
-    rows = []
-    best = 0.0
-    for each in threads:
-        run = crawl(plan, tree, seconds=arguments.seconds, env=_settings(each, arguments))
-        rows.append({"threads": each, **_shares(run, page_s), **_share_of_near(run, near)})
-        best = max(best, run.pages_s)
-        table(f"{each} threads a process", rows[-1:])
+    run = crawl(plan, tree, seconds=arguments.seconds, env=_settings(arguments))
+    rows = [{"threads": arguments.threads, **_shares(run, page_s)}]
     result: dict[str, object] = {"polite cpu ms": 1000 * page_s, "rows": rows}
     title = f"road: {len(plan.schemes)} hosts at {DELAY_S:g} s, two processes (bars: share {BAR}, violations 0)"
     table(title, rows)
     if not arguments.no_scrapy:
         other = scrapy(plan, tree, seconds=arguments.seconds)
-        ratio = best / other.pages_s if other.pages_s else None
+        ratio = run.pages_s / other.pages_s if other.pages_s else None
         table(f"two Scrapy processes (bar: × {SCRAPY_BAR})", [{"× scrapy": ratio, **other.row}])
         result |= {"scrapy": other.row, "ratio": ratio, "scrapy_version": scrapy_run.version()}
     save("road", {**result, "hosts": len(plan.schemes), "seconds": arguments.seconds, "env": arguments.env})
 
 
-def _settings(threads: int, arguments: argparse.Namespace) -> dict[str, str]:
+def _settings(arguments: argparse.Namespace) -> dict[str, str]:
     given = dict(setting.split("=", 1) for setting in arguments.env)
-    return {"TIPTOE_CONCURRENCY": str(threads), "TIPTOE_KEEP_TEXT": "0" if arguments.lean else "1", **given}
+    kept = "0" if arguments.lean else "1"
+    return {"TIPTOE_CONCURRENCY": str(arguments.threads), "TIPTOE_KEEP_TEXT": kept, **given}
 
 
 def crawl(plan: Plan, tree: Tree, *, seconds: int, env: dict[str, str]) -> Run:
@@ -320,13 +308,6 @@ def _shares(run: Run, page_s: float) -> dict[str, Cell]:
         "of cores/s": round(cores, 1),
         **run.row,
     }
-
-
-def _share_of_near(run: Run, near: Run | None) -> dict[str, Cell]:
-    """The share as if a near page's time was what the cores allow."""
-    if near is None:
-        return {}
-    return {"share of near": _shares(run, near.page_s)["share"], "near cpu ms": 1000 * near.page_s}
 
 
 def _lines(log: Log) -> list[Line]:

@@ -85,20 +85,6 @@ def draw(hosts: int, seed: int) -> Plan:
     )
 
 
-def near(plan: Plan) -> Plan:
-    """The same living hosts without distance: plain HTTP, an address each, servers that answer at once and do not
-    close."""
-    names = sorted(plan.live)
-    addresses = {name: _address(number) for number, name in enumerate(names)}
-    return Plan(
-        sites=[Site(name=name, address=addresses[name]) for name in names],
-        schemes=dict.fromkeys(names, "http"),
-        addresses=addresses,
-        ill={},
-        live=plan.live,
-    )
-
-
 def _address(number: int) -> str:
     return f"127.0.{NET + number // 250}.{number % 250 + 1}"
 

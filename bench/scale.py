@@ -1,10 +1,8 @@
 """(g) The whole frontier at two sizes: what steps of the crawl, of its upkeep and of a person's questions cost.
 
 Each size is a database of its own (`bench.scale_load`); operations (`bench.scale_ops`) are the product's functions, and
-the sizes take turns. Then the largest goes on for some minutes while somebody else's transaction stands open, so that
-no row version of the crawl's can go away. Bars: p95 of the claim grows at most 1.5-fold, everything else that a crawl
-waits for 2-fold, and the claim 2-fold under the open transaction; what counts everything may grow with it. Ten million
-URLs take 16 GB of disk and half an hour.
+the sizes take turns. Bars: p95 of the claim grows at most 1.5-fold, everything else that a crawl waits for 2-fold;
+what counts everything may grow with it. Ten million URLs take 16 GB of disk and half an hour.
 """
 
 import argparse
@@ -12,23 +10,18 @@ import logging
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from functools import partial
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
-import psycopg
 import structlog
-from sqlalchemy import Engine, text
+from sqlalchemy import text
 
 from app.admin import crawls
 from app.admin.seeds import add
-from app.beat import claim
-from app.config import Settings, load
+from app.config import load
 from app.local.services import start_postgres
-from app.store.host_rows import Offer
 from bench import scale_load, tiptoe
-from bench.claim import empty_database
 from bench.report import BenchError, Cell, save, table
 from bench.scale_ops import COUNTING, Frontier
 
@@ -41,36 +34,25 @@ EACH = 40  # times that everything else is done
 COUNTS = 3
 SEEDS = 100_000
 SEEDS_A_HOST = 50
-TICK_S = 0.25
-LEAVE = """
-UPDATE hosts SET state = 'idle', lease_token = NULL, lease_until = NULL, taken_at = NULL, next_fetch_at =
-clock_timestamp()
-WHERE id = ANY(:ids)"""
-TAKE = """
-UPDATE hosts SET state = 'taken', taken_at = clock_timestamp(), lease_until = clock_timestamp() + interval '60 seconds',
-                 next_fetch_at = clock_timestamp() + interval '61 seconds'
-WHERE id = ANY(:ids)"""
 NO_SEEDS = ("DELETE FROM urls WHERE crawl_id <> 1", "DELETE FROM hosts WHERE name LIKE 'seed%'", "VACUUM hosts, urls")
 
 
 def main(arguments: argparse.Namespace) -> None:
-    """Load, measure, hold a transaction open; print and save. Raises BenchError."""
+    """Load, measure; print and save. Raises BenchError."""
     wanted = _sizes(arguments)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     with tiptoe.fresh_home() as home, ExitStack() as stack:
         settings = load(home=home, default_delay_s=0, address_gap_s=0, jitter=0, latency_factor=0, keep_text=True)
         server = arguments.server or _embedded(home, stack)
-        million = _million(server, settings, arguments.seeds)
         engines = {size: scale_load.make(server, size, hosts, settings) for size, hosts in wanted}
         bytes_ = {size: scale_load.sizes(engine) for size, engine in engines.items()}
         frontiers = {size: Frontier(engine, settings, random.Random(2)) for size, engine in engines.items()}
         seeds = [_seeds(size, frontier) for size, frontier in frontiers.items()]
         _measure(frontiers)
-        held = _held(frontiers[wanted[-1][0]], settings, arguments.minutes) if arguments.minutes else []
         for engine in engines.values():
             engine.dispose()
     rows = [_row(size, what, times) for size, each in frontiers.items() for what, times in each.times.items()]
-    found = {"rows": rows, "growth": _growth(rows), "seeds": [*million, *seeds], "held": held}
+    found = {"rows": rows, "growth": _growth(rows), "seeds": seeds}
     _tell(found, bytes_)
     wal = {size: round(statistics.mean(frontier.wal)) for size, frontier in frontiers.items()}
     print("\nWAL bytes of a settle of 50: " + ", ".join(f"{n:,} at {size:,} URLs" for size, n in wal.items()))
@@ -91,42 +73,19 @@ def _sizes(arguments: argparse.Namespace) -> list[tuple[int, int]]:
     return sorted(zip(urls, hosts, strict=True))
 
 
-# --- seeds ----------------------------------------------------------------------------------------------------------
-
-
-def _million(server: str, settings: Settings, n: int) -> list[dict[str, Cell]]:
-    """The product's own import into an empty database."""
-    if not n:
-        return []
-    engine = empty_database(server, "bench_seeds")
-    lines = (f"http://s{number % (n // SEEDS_A_HOST)}.test/{number}.html" for number in range(n))
-    row = _import(engine, settings, lines, n, "an empty frontier")
-    engine.dispose()
-    return [row]
-
-
 def _seeds(size: int, frontier: Frontier) -> dict[str, Cell]:
-    """The same into a full one."""
-    lines = frontier.seeds(SEEDS, SEEDS // SEEDS_A_HOST)
-    row = _import(frontier.aside, frontier.settings, lines, SEEDS, f"{size:,} URLs")
+    """The product's own import. Raises BenchError."""
+    crawl = crawls.create(frontier.aside, "seeds")
+    began = time.monotonic()
+    added = add(frontier.aside, frontier.settings, crawl, frontier.seeds(SEEDS, SEEDS // SEEDS_A_HOST))
+    seconds = time.monotonic() - began
+    crawls.finish(frontier.aside, crawl.name)
+    if added.added != SEEDS:
+        raise BenchError(f"{added.added:,} seeds were added, not {SEEDS:,}: {added.bad[:1]}")
     with frontier.aside.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         for statement in NO_SEEDS:
             connection.execute(text(statement))
-    return row
-
-
-def _import(engine: Engine, settings: Settings, lines: Iterator[str], n: int, into: str) -> dict[str, Cell]:
-    crawl = crawls.create(engine, "seeds")
-    began = time.monotonic()
-    added = add(engine, settings, crawl, lines)
-    seconds = time.monotonic() - began
-    crawls.finish(engine, crawl.name)
-    if added.added != n:
-        raise BenchError(f"{added.added:,} seeds were added, not {n:,}: {added.bad[:1]}")
-    return {"into": into, "seeds": n, "seconds": round(seconds, 1), "a second": round(n / seconds)}
-
-
-# --- operations -----------------------------------------------------------------------------------------------------
+    return {"URLs": f"{size:,}", "seeds": SEEDS, "seconds": round(seconds, 1), "a second": round(SEEDS / seconds)}
 
 
 def _measure(frontiers: dict[int, Frontier]) -> None:
@@ -148,63 +107,8 @@ def _measure(frontiers: dict[int, Frontier]) -> None:
                         del values[kept.get(what, 0) :]
 
 
-# --- a long transaction ---------------------------------------------------------------------------------------------
-
-
-def _held(frontier: Frontier, settings: Settings, minutes: float) -> list[dict[str, Cell]]:
-    """Some 500 visits a second for so long, thrice: freely, held, and held but always looking from the beginning."""
-    rows: list[dict[str, Cell]] = []
-    for how, held, marks in (
-        ("no transaction open", False, claim.ScanWindow()),
-        ("one open", True, claim.ScanWindow()),
-        ("one open, without marks", True, None),
-    ):
-        with frontier.aside.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.execute(text("VACUUM hosts"))
-        with _long_transaction(frontier.aside) if held else ExitStack():
-            first, last = _churn(frontier, marks, minutes)
-        rows += [_spell(how, "first fifth", first), _spell(how, "last fifth", last)]
-    return rows
-
-
-def _churn(frontier: Frontier, marks: claim.ScanWindow | None, minutes: float) -> Sequence[list[tuple[float, float]]]:
-    """Claims and visits of nothing but the host's own row. Returns the times of the claims of the first and the last
-    fifth."""
-    frontier.times.pop("claim", None)
-    began = time.monotonic()
-    fifths: list[list[tuple[float, float]]] = [[] for _ in range(5)]
-    while (passed := time.monotonic() - began) < 60 * minutes:
-        offers: list[Offer] = []
-        act = partial(claim.dispatch, frontier.engine, frontier.settings, offers.extend, frontier.rng, marks)
-        frontier.timed("held", act)
-        fifths[int(5 * passed / (60 * minutes))].append(frontier.times["held"][-1])
-        ids = [offer.host_id for offer in offers]
-        for step in (TAKE, LEAVE):
-            frontier.aside_sql(step, ids=ids)
-        time.sleep(max(0.0, TICK_S - (time.monotonic() - began - passed)))
-    frontier.times.pop("held")
-    return fifths[0], fifths[-1]
-
-
-@contextmanager
-def _long_transaction(engine: Engine) -> Iterator[None]:
-    """Somebody else's, with a snapshot."""
-    url = engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
-    with psycopg.connect(url, options="-c idle_in_transaction_session_timeout=0") as other:
-        other.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        other.execute("SELECT count(*) FROM crawls")
-        yield
-
-
-# --- telling --------------------------------------------------------------------------------------------------------
-
-
 def _row(size: int, what: str, times: list[tuple[float, float]]) -> dict[str, Cell]:
     return {"URLs": f"{size:,}", "what": what, **_quantiles(times), "n": len(times)}
-
-
-def _spell(how: str, when: str, times: list[tuple[float, float]]) -> dict[str, Cell]:
-    return {"transaction": how, "claims": when, **_quantiles(times), "n": len(times)}
 
 
 def _quantiles(times: list[tuple[float, float]]) -> dict[str, Cell]:
@@ -231,7 +135,6 @@ def _tell(found: dict[str, list[dict[str, Cell]]], bytes_: dict[int, list[dict[s
     table("seeds, by the product's own import", found["seeds"])
     table("milliseconds", sorted(found["rows"], key=lambda row: str(row["what"])))
     table("the largest over the smallest (no bar: it counts everything)", found["growth"])
-    table("claims while a transaction stands open (bar: twice)", found["held"])
     for size, tables in bytes_.items():
         rows: list[dict[str, Cell]] = [
             {

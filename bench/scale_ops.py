@@ -84,10 +84,10 @@ class Frontier:
 
     # --- a tick -----------------------------------------------------------------------------------------------
 
-    def tick(self, visits: int, marks: claim.ScanWindow | None = None) -> None:
+    def tick(self, visits: int) -> None:
         """A claim, some whole visits of 50 URLs, the rest given back."""
         offers: list[Offer] = []
-        self.timed("claim", lambda: claim.dispatch(self.engine, self.settings, offers.extend, self.rng, marks))
+        self.timed("claim", lambda: claim.dispatch(self.engine, self.settings, offers.extend, self.rng))
         if not offers:
             raise BenchError("nothing was claimed, though all hosts are due")
         for offer in offers[:visits]:

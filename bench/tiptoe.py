@@ -28,6 +28,17 @@ COMMAND = Path(sys.executable).with_name("tiptoe")
 THREADS = "3"
 
 
+def unhurried(*, is_lean: bool) -> dict[str, str]:
+    """Settings of a crawl that waits for nothing: what the software costs, and not how it should be used."""
+    return {
+        "TIPTOE_DEFAULT_DELAY_S": "0",
+        "TIPTOE_ADDRESS_GAP_S": "0",
+        "TIPTOE_CONSTANT_LATENCY_FACTOR": "0",
+        "TIPTOE_KEEP_TEXT": "0" if is_lean else "1",
+        "TIPTOE_CONCURRENCY": THREADS,
+    }
+
+
 class Seeded(Protocol):
     """A web: what to begin with."""
 

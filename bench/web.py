@@ -24,6 +24,7 @@ from urllib.request import ProxyHandler, build_opener
 from bench.report import BenchError
 from bench.tree import START, Tree
 
+STEADY_S = 5.0
 ROBOTS = "User-agent: *\nDisallow: /private/\n"
 
 
@@ -138,6 +139,18 @@ class Web:
             errors=sum(line["status"] >= 400 for line in lines),
             private=sum(line["uri"].startswith("/private/") for line in lines),
         )
+
+
+def steady(lines: list[Line], hosts: int, delay_s: float) -> tuple[list[Line], float]:
+    """The requests from when every host has been contacted to one delay before the last, and the seconds of it. Raises
+    BenchError."""
+    first = {line["host"]: line["t"] for line in sorted(lines, key=lambda line: -line["t"])}
+    if len(first) < hosts:
+        raise BenchError(f"only {len(first)} of {hosts} hosts were contacted; more --seconds")
+    begin, end = max(first.values()), max(line["t"] for line in lines) - delay_s
+    if end - begin < STEADY_S:
+        raise BenchError(f"a steady window of {end - begin:.1f} s is too short; more --seconds")
+    return [line for line in lines if begin < line["t"] <= end], end - begin
 
 
 def start_gaps(lines: list[Line]) -> dict[str, list[float]]:

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from app.local.background import BackgroundCrawl
     from app.model import CrawlChange, Url
 
-LOOK_EVERY_S = 0.25
-LOOK_SHARE = 20  # of the time that a look took
-LOOK_MOST_S = 10.0  # it may have met an outage
 _running: "WeakSet[Generator[CrawledPage]]" = WeakSet()
 
 
@@ -125,6 +122,7 @@ class Crawling:
 
 def _arriving(feed: "PageFeed", running: "BackgroundCrawl") -> "Generator[CrawledPage]":
     """Pages as they arrive, until the crawl has ended. While Postgres is away it waits, as the crawl does."""
+    from app.cli.run import look_in_s
     from app.errors import ServiceError
 
     is_over = False
@@ -136,7 +134,7 @@ def _arriving(feed: "PageFeed", running: "BackgroundCrawl") -> "Generator[Crawle
                 raise
         if is_over:
             return
-        is_over = running.wait(min(max(LOOK_EVERY_S, LOOK_SHARE * feed.look_s), LOOK_MOST_S))
+        is_over = running.wait(look_in_s(feed.look_s))
 
 
 def _wish(options: CrawlOptions) -> "CrawlChange":

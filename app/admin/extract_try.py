@@ -36,8 +36,6 @@ from app.runtime.process_name import process_name
 from app.store import captures, db, extractions, hosts
 from app.store import crawls as crawls_store
 
-WAIT_S = 60.0  # for the host's turn after its robots.txt; a longer delay is said instead
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
@@ -249,7 +247,7 @@ def _ask(worker: Worker, url: Url) -> Reply:
     try:
         rules = obtain.of(visit, url.origin, authorised=True)
         may = not isinstance(rules, NoRules) and rules.permits(url)
-        slot = slots.wait(visit, url, WAIT_S, settings.request_deadline_s) if may else None
+        slot = slots.wait(visit, url, by_hand.WAIT_S, settings.request_deadline_s) if may else None
         if slot is not None:
             request = Request(
                 url=url.text,

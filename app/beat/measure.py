@@ -15,7 +15,6 @@ from app.store import caps, crawl_metrics, db, server
 from app.store.crawl_metrics import MeasuredSpan
 
 _log = structlog.get_logger()
-BLOCKS = 512  # of the frontier: some 10,000 URLs
 LONGEST_S = 86_400.0  # what a row is about at most: beat may have been away
 
 
@@ -34,7 +33,7 @@ def measure(engine: Engine) -> int:
 
 
 def _rows(tx: Connection, spans: Sequence[MeasuredSpan]) -> list[dict[str, Any]]:
-    percent = caps.sample_percent(tx, BLOCKS)
+    percent = caps.sample_percent(tx)
     fetched, repeated = crawl_metrics.of_fetches(tx, spans), crawl_metrics.of_duplicates(tx, spans)
     refused, frontier = crawl_metrics.of_links(tx, spans), crawl_metrics.of_frontier(tx, spans, percent=percent)
     return [

@@ -22,7 +22,6 @@ from app.store import caps, db, recrawls
 from app.store.recrawls import Priced, Sampled
 
 _log = structlog.get_logger()
-BLOCKS = 512  # of the frontier that a sample reads: some 10,000 URLs
 MOST = 20_000
 ENOUGH = 2_000  # pages that a price is reckoned from
 
@@ -33,7 +32,7 @@ def reprice(engine: Engine, settings: Settings) -> int:
         found = [(crawl, _profile(crawl)) for crawl in recrawls.wanted(tx)]
         budgeted = {crawl.id: profile for crawl, profile in found if profile is not None and profile.requests_per_day}
         freed = [crawl.id for crawl, _ in found if crawl.id not in budgeted and crawl.recrawl_price_s is not None]
-        percent = caps.sample_percent(tx, BLOCKS) if budgeted else 100.0
+        percent = caps.sample_percent(tx) if budgeted else 100.0
         pages = recrawls.sample(tx, list(budgeted), percent=percent, n=MOST) if budgeted else []
     prices = {
         crawl_id: _price_s([page for page in pages if page.crawl_id == crawl_id], profile, settings, percent)

@@ -36,8 +36,8 @@ from app.policy import directives, media_type, tdm
 from app.sandbox.reader import PageOptions
 from app.sandbox.readers import ARGV, START_S, Death, Readers
 from app.store import db, hosts, reread, server
-from app.store.pages import Where
-from app.store.reread import Renewed, StalePage
+from app.store.pages import Renewed, Where
+from app.store.reread import StalePage
 
 _log = structlog.get_logger()
 AT_ONCE = 100  # pages

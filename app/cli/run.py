@@ -131,10 +131,14 @@ def _handing_on(engine: "Engine", settings: "Settings", crawl_id: int) -> Callab
     return lambda state: bool(names) and state == "finished" and is_extracting(engine, crawl_id, names)
 
 
+def look_in_s(took_s: float) -> float:
+    """Seconds until the next look, by what the last one took."""
+    return min(max(LOOK_EVERY_S, LOOK_SHARE * took_s), LOOK_MOST_S)
+
+
 def wait_to_look(took_s: float, *, meanwhile: Callable[[], None], sleep: Callable[[float], None] = time.sleep) -> None:
     """Wait for the next look, by what the last one took, outages included; call `meanwhile` every quarter second."""
-    wait_s = min(max(LOOK_EVERY_S, LOOK_SHARE * took_s), LOOK_MOST_S)
-    for _ in range(math.ceil(wait_s / LOOK_EVERY_S)):
+    for _ in range(math.ceil(look_in_s(took_s) / LOOK_EVERY_S)):
         meanwhile()
         sleep(LOOK_EVERY_S)
 

@@ -8,11 +8,32 @@ from sqlalchemy import Connection
 
 from app.model.render import ShellSign
 from app.store import db
-from app.store.reread import ReadRow, Renewed
 from app.store.url_rows import Where as Where
 from app.store.url_rows import places
 
 _sql = db.queries("pages")
+
+
+class ReadRow(TypedDict):
+    """The columns of a page that its document decides; times are ISO 8601.   reader: version of what read it"""
+
+    charset: str
+    language: str | None
+    language_detected: str | None
+    title: str | None
+    headline: str | None
+    author: str | None
+    data: Mapping[str, Any] | None
+    description: str | None
+    published_at: str | None
+    published_from: str | None
+    published_on: str | None
+    modified_at: str | None
+    modified_from: str | None
+    modified_on: str | None
+    main_text: str | None
+    text_sha256: bytes
+    reader: int
 
 
 class PageRow(ReadRow):
@@ -42,6 +63,20 @@ class PageRow(ReadRow):
     rendered: NotRequired[bool]
     awaits: NotRequired[bool]
     changed: NotRequired[bool]
+
+
+class Renewed(ReadRow):
+    """A page that was read again.   fetched_at, reader_before: as they were when it was begun"""
+
+    host_id: int
+    crawl_id: int
+    key: bytes
+    url: str
+    body_sha256: bytes
+    is_rendered: bool
+    fetched_at: datetime
+    reader_before: int | None
+    capture_id: int
 
 
 class CopiedPage(NamedTuple):

@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
 from app.model import Capture
 from app.store import db
+from app.store.pages import Renewed
 from app.store.url_rows import Where, places
 
 _sql = db.queries("reread")
@@ -41,42 +42,6 @@ class StalePage(NamedTuple):
     @property
     def where(self) -> Where:
         return self.host_id, self.crawl_id, self.key
-
-
-class ReadRow(TypedDict):
-    """The columns of a page that its document decides; times are ISO 8601.   reader: version of what read it"""
-
-    charset: str
-    language: str | None
-    language_detected: str | None
-    title: str | None
-    headline: str | None
-    author: str | None
-    data: Mapping[str, Any] | None
-    description: str | None
-    published_at: str | None
-    published_from: str | None
-    published_on: str | None
-    modified_at: str | None
-    modified_from: str | None
-    modified_on: str | None
-    main_text: str | None
-    text_sha256: bytes
-    reader: int
-
-
-class Renewed(ReadRow):
-    """A page that was read again.   fetched_at, reader_before: as they were when it was begun"""
-
-    host_id: int
-    crawl_id: int
-    key: bytes
-    url: str
-    body_sha256: bytes
-    is_rendered: bool
-    fetched_at: datetime
-    reader_before: int | None
-    capture_id: int
 
 
 def crawls(tx: Connection, *, reader: int) -> list[int]:

@@ -15,8 +15,7 @@ from app.crawl.state.batch import Batch
 from app.model.page import NO_BYTES
 from app.policy.lifecycle import UrlEvent, UrlState, url_after
 from app.store import pages
-from app.store.pages import CopiedPage, PageRow, Where
-from app.store.reread import Renewed
+from app.store.pages import CopiedPage, PageRow, Renewed, Where
 from app.store.url_rows import Result
 
 _Row = TypeVar("_Row", PageRow, Renewed)

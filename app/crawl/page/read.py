@@ -25,8 +25,7 @@ from app.policy.lifecycle import UrlEvent
 from app.policy.scope import Scope, judge
 from app.policy.url import Canon, in_encoding
 from app.store import pages
-from app.store.pages import KeptPage, PageRow, Revision, Where
-from app.store.reread import ReadRow
+from app.store.pages import KeptPage, PageRow, ReadRow, Revision, Where
 
 _log = structlog.get_logger()
 

@@ -14,7 +14,7 @@ from app.crawl.request.fetch_log import Sending
 from app.crawl.request.learn import block, retry_after_s, trouble
 from app.crawl.request.line_gate import AT_GATE_S
 from app.crawl.state.lease import Lease
-from app.crawl.state.robots_file import RobotsFile
+from app.crawl.state.origins import RobotsFile
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker

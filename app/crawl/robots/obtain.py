@@ -28,9 +28,8 @@ from app.crawl.robots import ask
 from app.crawl.robots.ask import RobotsAnswer
 from app.crawl.state.batch import Batch
 from app.crawl.state.lease import Lease
-from app.crawl.state.origins import HostOrigins, shut
+from app.crawl.state.origins import HostOrigins, RobotsFile, shut
 from app.crawl.state.part import SettleStep
-from app.crawl.state.robots_file import RobotsFile
 from app.crawl.state.settling import Settling
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import LOOK_LINKS, Visit

@@ -12,8 +12,7 @@ from app.crawl.request import send, slots
 from app.crawl.request.fetch_log import Sending
 from app.crawl.request.learn import trouble
 from app.crawl.state.lease import Lease
-from app.crawl.state.origins import HostOrigins
-from app.crawl.state.robots_file import Tdmrep
+from app.crawl.state.origins import HostOrigins, Tdmrep
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker

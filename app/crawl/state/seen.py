@@ -16,7 +16,7 @@ import structlog
 from rbloom import Bloom
 
 _log = structlog.get_logger()
-_TAG_AND_SLOT = Struct("<QI").unpack_from
+TAG_AND_SLOT = Struct("<QI").unpack_from
 _HALF, _MASK = 1 << 127, (1 << 128) - 1
 _GOLDEN = 0x9E3779B97F4A7C15F39CC0605CEDC835  # 2**128 / the golden ratio: Knuth, TAOCP 6.4, multiplicative hashing
 
@@ -40,7 +40,7 @@ class KnownKeys:
         self.evicted = Evicted(bloom_keys) if bloom_keys else None
 
     def has(self, crawl_id: int, key: bytes) -> bool:
-        tag, slot = _TAG_AND_SLOT(key)  # as `_place`, without its call: each link of each page is asked for
+        tag, slot = TAG_AND_SLOT(key)  # as `_place`, without its call: each link of each page is asked for
         kept: int = self._tags[(slot ^ crawl_id) % self.SLOTS]
         return kept == (tag ^ crawl_id or 1)
 
@@ -93,7 +93,7 @@ class KnownKeys:
         )
 
     def _place(self, crawl_id: int, key: bytes) -> tuple[int, int]:
-        tag, slot = _TAG_AND_SLOT(key)
+        tag, slot = TAG_AND_SLOT(key)
         return (slot ^ crawl_id) % self.SLOTS, tag ^ crawl_id or 1
 
 

@@ -9,16 +9,15 @@ that it has.
 """
 
 from array import array
-from struct import Struct
 from typing import NamedTuple
 
 from app.crawl.state.part import SettlePart
+from app.crawl.state.seen import TAG_AND_SLOT
 from app.crawl.state.settling import Settling
 from app.policy.focus.score import Parts
 from app.store import urls
 from app.store.url_rows import Raise
 
-_TAG_AND_SLOT = Struct("<QI").unpack_from
 _MOST_COUNTED = (1 << 16) - 1
 
 
@@ -69,7 +68,7 @@ class Namings:
             self._tags = array("Q", [0]) * self.SLOTS
 
     def _place(self, crawl_id: int, key: bytes) -> tuple[int, int]:
-        tag, slot = _TAG_AND_SLOT(key)
+        tag, slot = TAG_AND_SLOT(key)
         return (slot ^ crawl_id) % self.SLOTS, tag ^ crawl_id or 1
 
 

@@ -8,8 +8,6 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from app.features.near import rows
-from app.features.near.alike import Within
-from app.features.near.arrays import np
 from app.features.near.likeness import (
     START_CHARS,
     Likeness,
@@ -20,6 +18,7 @@ from app.features.near.likeness import (
     likeness,
 )
 from app.features.near.rows import DuePrint, Note, OlderPage, repeats_another
+from app.features.near.simhash import Within, np
 from app.store.url_rows import Where
 
 TEXTS_OF = 50  # pages whose originals' texts are held at once

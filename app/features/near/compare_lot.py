@@ -13,13 +13,11 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from app.features.near import rows
-from app.features.near.alike import Print, Prints, Within
-from app.features.near.arrays import np
 from app.features.near.compare import MOST_LIKE, MOST_OF_HOST, Close, Earlier, judge, read
 from app.features.near.fingerprint import DUPLICATE_BITS, REVIEW_BITS
 from app.features.near.likeness import Likeness, Reading
 from app.features.near.rows import DuePrint, Fingerprint, Like, Note, Waiting, repeats_another
-from app.features.near.simhash import simhash
+from app.features.near.simhash import Print, Prints, Within, np, simhash
 from app.store.url_rows import Where
 
 WITHIN_HOST = 50_000  # fingerprints of its own host that a page is compared with

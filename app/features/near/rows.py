@@ -19,7 +19,7 @@ _sql = db.queries("near", __file__)
 KEYS_AT_ONCE = 50_000
 BEHIND = 1_000  # fingerprints that others may be comparing: those of five processes
 _PLACE_BITS = 11  # of the key, below the microseconds; near.sql shifts by as many
-_SIGN = 1 << 63
+SIGN = 1 << 63
 _KEY_BITS = 25  # of a key of `fingerprint.keys`; a crawl's id stands above
 _PROBES = {
     "blocks": db.array_param([n + 1 for n, _ in fingerprint.PROBES]),
@@ -400,7 +400,7 @@ def _keys(each: Fingerprint) -> list[int]:
 
 
 def _signed(value: int) -> int:
-    return value - (1 << 64) if value & _SIGN else value
+    return value - (1 << 64) if value & SIGN else value
 
 
 def _unsigned(value: int) -> int:

@@ -4,7 +4,7 @@ Evidence is weighed. A name (class, id, role), the share of linked text and titl
 headings, sentences and what introduces a list speak for it, and outvote them: a block that holds a heading with
 sentences under it stays. Each judgement is undone as a whole where too little would be left: a list of links *is* the
 content of an index page. Comments are the content of a page that declares itself a discussion. The thresholds are our
-own; `bench/main_text.py` and `bench/main_text_sample.py` show what they yield. Link density: Kohlschütter et al.,
+own; `bench/main_text_sample.py` shows what they yield. Link density: Kohlschütter et al.,
 Boilerplate Detection using Shallow Text Features (2010).
 """
 

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from html import unescape
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from app.model.page import Dated
 from app.parse.html.tree import Element
@@ -98,8 +98,9 @@ def of(
 
 def _of_json(documents: list[object]) -> tuple[Dated | None, Dated | None]:
     """The dates of the first thing that is an article or the like, else of the first that has any."""
-    dated = [node for node in _nodes(documents) if "datePublished" in node or "dateModified" in node]
-    dated.sort(key=lambda node: _ARTICLE.search(str(node.get("@type"))) is None)
+    nodes = things(documents, within=("@graph", "mainEntity"))
+    dated = [node for node in nodes if "datePublished" in node or "dateModified" in node]
+    articles_first(dated)
     for node in dated:
         published, modified = (_dated(node.get(name), "json-ld") for name in ("datePublished", "dateModified"))
         if published or modified:
@@ -112,8 +113,13 @@ def _of_broken(script: str) -> object:
     return {found[1]: found[2] for found in reversed(list(_IN_BROKEN_JSON.finditer(script)))}
 
 
-def _nodes(waiting: list[object]) -> Iterator[dict[str, object]]:
-    """Things at the top of each document, in lists, @graph, mainEntity; what lies deeper is about something else."""
+def articles_first(things: list[dict[str, Any]]) -> None:
+    """Sort things: those that are articles or the like stand first."""
+    things.sort(key=lambda thing: _ARTICLE.search(str(thing.get("@type"))) is None)
+
+
+def things(waiting: list[object], within: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    """Things at the top of each document, in lists, and in these names; what lies deeper is about something else."""
     for count, thing in enumerate(waiting):
         if count >= _MAX_NODES:
             return
@@ -121,7 +127,7 @@ def _nodes(waiting: list[object]) -> Iterator[dict[str, object]]:
             waiting += thing[:_MAX_NODES]
         elif isinstance(thing, dict):
             yield thing
-            waiting += [thing[name] for name in ("@graph", "mainEntity") if name in thing]
+            waiting += [thing[name] for name in within if name in thing]
 
 
 def _of_meta(metas: Mapping[str, str], names: tuple[str, ...]) -> Dated | None:

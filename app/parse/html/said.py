@@ -25,11 +25,7 @@ MOST_H1: Final = 20
 _VALUE_CHARS: Final = 1_000
 _MOST_METAS: Final = 200
 _MAX_JSON_CHARS: Final = 200_000  # of all scripts together
-_MAX_NODES: Final = 2_000
 _BODIES: Final = frozenset({"articlebody", "text", "reviewbody", "transcript", "description_html"})  # the text has them
-_ARTICLE: Final = re.compile(
-    r"Article|Posting|Report|WebPage|Recipe|Review|Product|Course|Event|JobPosting|VideoObject|Dataset"
-)
 _OPEN_GRAPH: Final = re.compile(r"(?:og|article|product|book|profile|video|music|twitter|fb):")
 _META_AUTHORS: Final = (
     "author",
@@ -100,8 +96,8 @@ def _found(elements: Iterable[Element]) -> _Found:
                     found.broken.append(script)
                 else:
                     found.documents.append(document)
-                    found.things += _things(document)
-    found.things.sort(key=lambda thing: _ARTICLE.search(str(thing.get("@type"))) is None)
+                    found.things += dates.things([document], within=("@graph",))
+    dates.articles_first(found.things)
     return found
 
 
@@ -114,20 +110,6 @@ def _meta(element: Element, metas: dict[str, str]) -> None:
 
 def _is_json_ld(element: Element) -> bool:
     return (element.get("type") or "").strip().lower() == "application/ld+json"
-
-
-def _things(document: object) -> Iterator[dict[str, Any]]:
-    """Things at the top of a document, in lists, and in @graph; what lies deeper is about something else."""
-    waiting = [document]
-    for count, thing in enumerate(waiting):
-        if count >= _MAX_NODES:
-            return
-        if isinstance(thing, list):
-            waiting += thing[:_MAX_NODES]
-        elif isinstance(thing, dict):
-            yield thing
-            if "@graph" in thing:
-                waiting.append(thing["@graph"])
 
 
 def _written(heading: Element) -> str:

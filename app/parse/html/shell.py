@@ -14,12 +14,11 @@ from typing import Final
 
 from app.model.render import Evidence, ShellSign
 from app.parse.html import shell_data, shell_shown
-from app.parse.html.shell_shown import Mount, Shown
+from app.parse.html.shell_shown import LOOK_CHARS, Mount, Shown
 from app.parse.html.tree import Element
 from app.words import counted
 
 LITTLE_TEXT_CHARS: Final = 500  # of main text: a page with more is not looked at
-_LOOK_CHARS = 1_000  # of a noscript, and of a script's URL, as far as we look
 _NAME_CHARS = 60  # of an element, as it is told
 _INLINE_CHARS = 2_000  # an inline script of so many builds something
 
@@ -125,11 +124,11 @@ def _fills(script: Element, place: Element) -> bool:
 
 
 def _src(script: Element) -> str:
-    return (script.get("src") or "")[:_LOOK_CHARS]
+    return (script.get("src") or "")[:LOOK_CHARS]
 
 
 def _asks(noscript: Element) -> bool:
-    text = "".join(map(str, noscript.itertext()))[:_LOOK_CHARS]
+    text = "".join(map(str, noscript.itertext()))[:LOOK_CHARS]
     return _ASKS.search(" ".join(text.split())) is not None
 
 

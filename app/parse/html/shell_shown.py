@@ -21,7 +21,7 @@ _MOST_IMAGES = 1  # a logo
 _MOST_ELEMENTS = 400
 _LOADING_CHARS = 80
 _TINY_CHARS = 200  # of a picture in its own address: one of a few pixels
-_LOOK_CHARS = 1_000  # of a URL
+LOOK_CHARS = 1_000  # of a URL
 
 
 class Mount(NamedTuple):
@@ -81,7 +81,6 @@ _FRAME_NAMES: Final = frozenset(
 )
 _CONSENT: Final = re.compile(r"cookie|consent|gdpr")
 _PAGE: Final = frozenset({"html", "body", "main"})  # whatever their classes are, they are no frame
-_HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _UNSHOWN: Final = frozenset({"script", "style", "noscript", "head", "title"})
 
 
@@ -206,10 +205,10 @@ def _where(element: Element, above: str) -> str:
     """Where the text in it stands.   above: where the element itself does"""
     if above == "frame" or _is_frame(element):
         return "frame"
-    if element.tag in _HEADINGS:
+    if element.tag in blocks.HEADINGS:
         return "heading"
     classes = element.get("class")
-    return "loading" if classes and _STANDS_IN.search(classes[:_LOOK_CHARS]) else above
+    return "loading" if classes and _STANDS_IN.search(classes[:LOOK_CHARS]) else above
 
 
 def _is_frame(element: Element) -> bool:
@@ -219,7 +218,7 @@ def _is_frame(element: Element) -> bool:
         return element.tag in _FRAME
     if element.tag in _FRAME or (element.get("role") or "").strip().lower() in _FRAME_ROLES:
         return True
-    names = f"{element.get('class', '')} {element.get('id', '')}"[:_LOOK_CHARS].lower()
+    names = f"{element.get('class', '')} {element.get('id', '')}"[:LOOK_CHARS].lower()
     return not _FRAME_NAMES.isdisjoint(names.split()) or _CONSENT.search(names) is not None
 
 
@@ -247,7 +246,7 @@ def _is_spinner(image: Element) -> bool:
     if _stands_in(image):
         return True
     told = (image.get(name) or "" for name in ("src", "class", "id", "alt"))
-    return any(_SPINNER.search(each[:_LOOK_CHARS]) for each in told)
+    return any(_SPINNER.search(each[:LOOK_CHARS]) for each in told)
 
 
 def _stands_in(image: Element) -> bool:

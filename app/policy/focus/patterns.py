@@ -21,7 +21,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from app.policy.focus.profile import TrapTerms
-from app.policy.focus.shape import LONGEST, MARK, Shape, fold, parted
+from app.policy.focus.shape import LONGEST, MARK, MOST_NAMES, MOST_SEGMENTS, Shape, fold, parted
 
 MEMORY: Final = 0.9  # of a page's weight is left after the next one: the last ten decide
 FORGOTTEN: Final = 1e-6  # a weight of less is none: in the end Postgres' `real` would refuse it
@@ -44,8 +44,6 @@ FEW_GROWN: Final = 2  # of them may name as many more of their like
 MOST_SPARED: Final = 50  # refused URLs of a shape that are queued at a time
 NEW_SHARE: Final = 0.3  # of a page's phrases must be new on its host for new text
 IN: Final = "∋"
-_MOST_SEGMENTS: Final = 8
-_MOST_NAMES: Final = 6
 
 
 class Yield(NamedTuple):
@@ -262,11 +260,11 @@ def words(target: str) -> list[Subset]:
     """Those of its shape that have one of its words, behind the first and before the name of a page."""
     path, query = parted(target)
     segments = [segment for segment in path.split("/") if segment]
-    if not 1 < len(segments) <= _MOST_SEGMENTS:
+    if not 1 < len(segments) <= MOST_SEGMENTS:
         return []
     folded = [fold(segment) for segment in segments]
     shown = [segments[0].lower() if folded[0] == "w" else folded[0], *folded[1:]]
-    names = sorted({part.partition("=")[0].lower() for part in query.split("&") if part})[:_MOST_NAMES]
+    names = sorted({part.partition("=")[0].lower() for part in query.split("&") if part})[:MOST_NAMES]
     asked = f"?{'&'.join(names)}" if names else ""
     found = []
     for at in range(1, len(segments) - (not names)):

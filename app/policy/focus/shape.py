@@ -25,8 +25,8 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 MARK: Final = "≈"
-_MOST_SEGMENTS: Final = 8
-_MOST_NAMES: Final = 6
+MOST_SEGMENTS: Final = 8
+MOST_NAMES: Final = 6
 _NUMBER: Final = re.compile(r"\d+(?:[._-]?\d+)*")
 _ENDING: Final = re.compile(r"(?<!/)\[(\.[a-z0-9]+)\]\Z")  # of a difference's name
 _EXTENSION: Final = re.compile(r"(.+)(\.[A-Za-z][A-Za-z0-9]{0,4})\Z")
@@ -75,7 +75,7 @@ def whole(target: str) -> int:
 
 def _shorter(segments: list[str], query: list[str]) -> Iterator[tuple[list[str], list[str], str]]:
     """Segments and query of the siblings that have less, and the names of the differences."""
-    if len(segments) > _MOST_SEGMENTS:
+    if len(segments) > MOST_SEGMENTS:
         return
     folded = [fold(segment) for segment in segments]
     for size in (1, 2):
@@ -86,7 +86,7 @@ def _shorter(segments: list[str], query: list[str]) -> Iterator[tuple[list[str],
                 yield rest, query, _named(folded, at, size, f"[{word}]")
     if parts := _EXTENSION.match(segments[-1]) if segments else None:
         yield [*segments[:-1], parts[1]], query, _ended(folded, f"[{parts[2].lower()}]")
-    names = sorted({_name(part) for part in query[:_MOST_NAMES]})
+    names = sorted({_name(part) for part in query[:MOST_NAMES]})
     for name in names:
         yield segments, [part for part in query if _name(part) != name], f"{MARK}?{name}"[:LONGEST]
     if len(names) > 1:
@@ -106,8 +106,8 @@ def is_shared(name: str, target: str, other: str) -> bool:
 def _differences(target: str) -> Iterator[tuple[int, str]]:
     """Those that a URL and its sibling see alike."""
     segments, query = _parted(target)
-    names = sorted({_name(part) for part in query[:_MOST_NAMES]})
-    if 1 < len(segments) <= _MOST_SEGMENTS:
+    names = sorted({_name(part) for part in query[:MOST_NAMES]})
+    if 1 < len(segments) <= MOST_SEGMENTS:
         folded = [fold(segment) for segment in segments]
         asked = f"?{'&'.join(names)}" if names else ""
         is_asked = names and folded[-1] == "w"  # the last word names a page, or a program and the query its page
@@ -181,11 +181,11 @@ def shape_of(target: str) -> Shape:
     head = segments[0].lower() if (len(segments) > 1 or names) and folded[:1] == ["w"] else ""
     below = head or ("~" if folded[:1] == ["~"] else "")
     shown = [head, *folded[1:]] if head else folded
-    more = "/*" if len(shown) > _MOST_SEGMENTS else ""
-    asked = "?" + "&".join(_DIGITS.sub("#", name) for name in names[:_MOST_NAMES]) if names else ""
+    more = "/*" if len(shown) > MOST_SEGMENTS else ""
+    asked = "?" + "&".join(_DIGITS.sub("#", name) for name in names[:MOST_NAMES]) if names else ""
     groups = tuple(f"?{name}"[:LONGEST] for name in asked[1:].split("&")) if names else (f"/{below}/**"[:LONGEST],)
     return Shape(
-        name=f"/{'/'.join(shown[:_MOST_SEGMENTS])}{more}{asked}"[:LONGEST],
+        name=f"/{'/'.join(shown[:MOST_SEGMENTS])}{more}{asked}"[:LONGEST],
         groups=groups if below or names else ("/**",),
         depth=len(segments),
         repeats=_repeats(segments),

@@ -3,7 +3,7 @@
 from typing import cast
 
 from app.crawl.robots import obtain
-from app.crawl.state.robots_file import RobotsFile
+from app.crawl.state.origins import RobotsFile
 from app.crawl.state.visit import LOOK_LINKS
 from app.crawl.state.worker import Worker
 from app.model import Url

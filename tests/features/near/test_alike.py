@@ -4,10 +4,9 @@ import random
 
 import pytest
 
-from app.features.near.alike import Print, Prints, Within
-from app.features.near.arrays import np
 from app.features.near.fingerprint import DUPLICATE_BITS, REVIEW_BITS
 from app.features.near.rows import Like
+from app.features.near.simhash import Print, Prints, Within, np
 
 RNG = random.Random(11)
 CENTRE = RNG.getrandbits(64)

@@ -4,9 +4,9 @@ import pytest
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import ResourceClosedError
 
-from app.features.near.alike import Within
 from app.features.near.compare import Alike, Close, Earlier, judge
 from app.features.near.rows import DuePrint, Note, OlderPage
+from app.features.near.simhash import Within
 from app.store.url_rows import Where
 
 TEXT = "Waiting between requests\nA crawler waits before it asks for a page again."
