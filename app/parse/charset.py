@@ -173,4 +173,4 @@ def _wide(head: bytes) -> str | None:
 def _mostly_utf8(body: bytes) -> bool:
     """Whether less than an eighth of the non-ASCII bytes is wrong: one bad byte, or a cut, does not undo a page."""
     wrong = body.decode("utf-8", "replace").count("\ufffd")
-    return wrong * 8 <= len(body) - len(body.translate(None, _HIGH))
+    return not wrong or wrong * 8 <= len(body) - len(body.translate(None, _HIGH))

@@ -20,16 +20,6 @@ _TRIM_BYTES = 64 * MIB  # freed since the last trim
 _trim: Callable[[int], int] | None = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
 
 
-def tree_bytes(body: bytes) -> int:
-    """The memory that its tree takes."""
-    return BYTES_PER_TAG * body.count(b"<")
-
-
-def weight_of(body: bytes) -> int:
-    """The memory that a document takes while it is read."""
-    return tree_bytes(body) + BYTES_PER_BYTE * len(body)
-
-
 class MemoryGate:
     """The room for documents, one per process.
 
@@ -53,38 +43,34 @@ class MemoryGate:
         self._freed = 0
         self._changed = threading.Condition()
 
-    def holds(self, body: bytes) -> bool:
-        """Whether there is room for a document where nothing else is read.
-
-        One that is too large is read apart, so that this process does not grow by it.
-        """
-        return len(body) * (BYTES_PER_TAG + BYTES_PER_BYTE) <= self._most_bytes or weight_of(body) <= self._most_bytes
-
     def reading(
         self,
         body: bytes,
         *,
         may_wait: Callable[[], bool],
         waits: Callable[[], AbstractContextManager[None]] = nullcontext,
-    ) -> AbstractContextManager[None]:
+    ) -> AbstractContextManager[bool]:
         """Context around the reading of a document. It waits for room, as long as it may.
+
+        Its value: whether there is room for the document where nothing else is read. One that is too large is read
+        apart, so that this process does not grow by it.
 
         may_wait  asked when the wait begins, and each look_s. False: it is read without room. What it raises is raised
         waits     makes a context around that wait, where there is one
         """
-        return nullcontext() if len(body) < SMALL_BYTES else self._reading(body, may_wait, waits)
+        return nullcontext(True) if len(body) < SMALL_BYTES else self._reading(body, may_wait, waits)
 
     @contextmanager
     def _reading(
         self, body: bytes, may_wait: Callable[[], bool], waits: Callable[[], AbstractContextManager[None]]
-    ) -> Iterator[None]:
-        tree, me = tree_bytes(body), object()
+    ) -> Iterator[bool]:
+        tree, me = BYTES_PER_TAG * body.count(b"<"), object()
         weight = tree + BYTES_PER_BYTE * len(body)
         if not self._has_entered(me, weight):
             with waits():
                 self._enter(me, weight, may_wait)
         try:
-            yield
+            yield weight <= self._most_bytes
         finally:
             self._leave(me, tree)
 

@@ -123,8 +123,8 @@ def page(worker: Worker, lease: Lease, attempt: Attempt) -> Page | Unread:
             return "busy"
     gate = worker.reading.memory_gate
     may_wait = partial(may_wait_for_room, worker, lease, worker.monotonic() + gate.patience_s)
-    with gate.reading(reply.body, may_wait=may_wait, waits=worker.stays.seats.left):
-        if not gate.holds(reply.body):
+    with gate.reading(reply.body, may_wait=may_wait, waits=worker.stays.seats.left) as has_room:
+        if not has_room:
             found = _apart(worker, lease, reply.body, options)
             if isinstance(found, Page) or (isinstance(found, Death) and found.is_proof):
                 return found

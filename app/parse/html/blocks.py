@@ -344,9 +344,9 @@ def _within_content(blocks: Blocks) -> list[bool]:
     """Whether each block stands in main or an article."""
     within = [False] * len(blocks.tags)
     if "header" in blocks.tags:
-        for at, tag in enumerate(blocks.tags):
-            is_content = tag in ("main", "article") or is_named_main(tag, blocks.names[at])
-            within[at] = within[blocks.parents[at]] or is_content
+        for at, (tag, names, above) in enumerate(zip(blocks.tags, blocks.names, blocks.parents, strict=True)):
+            is_content = tag in ("main", "article") or ("main" in names and is_named_main(tag, names))
+            within[at] = within[above] or is_content
     return within
 
 

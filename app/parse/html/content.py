@@ -79,7 +79,7 @@ def kept(blocks: Blocks) -> list[bool]:
         keep = _judged(blocks, outside, top)
         if blocks.thread != QUESTIONS or _prose(blocks, keep) * 2 >= blocks.prose[top]:
             return keep
-    blocks.names = [_TALK.sub("", names) for names in blocks.names]
+    blocks.names = [names and _TALK.sub("", names) for names in blocks.names]
     return _judged(blocks, outside, top)
 
 

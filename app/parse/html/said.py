@@ -198,7 +198,7 @@ def _data(found: _Found) -> Mapping[str, Any] | None:
             if left >= 0:
                 kept[part][name] = pairs[name]
     for thing in found.things:
-        bare = {} if "@graph" in thing else _without_bodies(thing, 0)
+        bare = {} if "@graph" in thing or left < 0 else _without_bodies(thing, 0)
         left -= len(orjson.dumps(bare)) + 1
         if bare and left >= 0:
             kept["json-ld"].append(bare)

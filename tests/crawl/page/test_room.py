@@ -47,7 +47,7 @@ class Crowded(MemoryGate):
         *,
         may_wait: Callable[[], bool],
         waits: Callable[[], AbstractContextManager[None]] = nullcontext,
-    ) -> Iterator[None]:
+    ) -> Iterator[bool]:
         def asked() -> bool:
             (lease,) = self._leases.values()
             lease.ends = lease.now() + LEASE_MARGIN_S
@@ -59,9 +59,9 @@ class Crowded(MemoryGate):
                 self._is_taken = False
             return answer
 
-        with super().reading(body, may_wait=asked, waits=waits):
+        with super().reading(body, may_wait=asked, waits=waits) as has_room:
             self.was_taken.append(self._is_taken)
-            yield
+            yield has_room
 
 
 Crowd = Callable[..., tuple[Worker, Crowded]]

@@ -36,7 +36,7 @@ class Faulty(MemoryGate):
         *,
         may_wait: Callable[[], bool],
         waits: Callable[[], AbstractContextManager[None]] = nullcontext,
-    ) -> AbstractContextManager[None]:
+    ) -> AbstractContextManager[bool]:
         if POISON in body:
             raise self._fault
         return super().reading(body, may_wait=may_wait, waits=waits)

@@ -62,15 +62,15 @@ class NotedGate(MemoryGate):
         *,
         may_wait: Callable[[], bool],
         waits: Callable[[], AbstractContextManager[None]] = nullcontext,
-    ) -> Iterator[None]:
+    ) -> Iterator[bool]:
         def asked() -> bool:
             self._seen.append(("room", self._seats.has_one))
             self._other.__exit__(None, None, None)
             return may_wait()
 
-        with super().reading(body, may_wait=asked, waits=waits):
+        with super().reading(body, may_wait=asked, waits=waits) as has_room:
             self._seen.append(("read", self._seats.has_one))
-            yield
+            yield has_room
 
 
 class NotedClock(Ahead):
