@@ -34,6 +34,7 @@ _BLOCK_BYTES = 64 * 1024
 MOST_BYTES_BETWEEN = 4 * 1024 * 1024
 MOST_MARKS_BETWEEN = 400_000
 MOST_MARKS = 3_000_000  # of a file: 50 MiB of images or of alternate languages have 2,300,000
+_MOST_JSON_MARKS = 200_000  # of a JSON feed, which is read at once: a bracket or comma takes up to 100 octets of memory
 _LINE_END = re.compile(r"[\r\n]+")
 
 
@@ -146,6 +147,9 @@ class SitemapReading:
 
     def _json(self, document: str) -> Iterator[Entry]:
         """Yield a JSON feed's entries. All of it is in memory: as much as may hold no entry."""
+        if sum(map(document.count, "{[,")) > _MOST_JSON_MARKS:
+            self._note(f"a JSON document of over {_MOST_JSON_MARKS:,} brackets and commas")
+            return
         try:
             items = json.loads(document, parse_int=len, parse_float=len).get("items")  # no number is wanted
         except (ValueError, RecursionError):

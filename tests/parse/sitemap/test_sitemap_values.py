@@ -40,9 +40,10 @@ JSON_FEEDS = [
      [("https://a.test/1", "x" * 100)], 0, None),
     (json_feed({"url": "https://a.test/1"}).decode().encode("utf-16"), [("https://a.test/1", None)], 0, None),
     (json_feed({"url": "https://a.test/1"})[:-1], [], 0, "not a JSON document, or only the beginning of one"),
-    (json_feed().replace(b"[]", b"[" * 10**6), [], 0, "not a JSON document, or only the beginning of one"),
+    (json_feed().replace(b"[]", b"[" * 10**5), [], 0, "not a JSON document, or only the beginning of one"),
     (json_feed().replace(b"[]", b"1" * 10**6), [], 0, None),
     (json_feed({"url": "https://a.test/1", "content_text": "x" * 2**23}), [], 0, "cut where 4.1 MiB hold no entry"),
+    (json_feed(*[{}] * 10**6), [], 0, "a JSON document of over 200,000 brackets and commas"),
     (b'{"version": "https://example.org/version/1", "items": []}', [], 1, "neither XML nor a list of URLs"),
 ]  # fmt: skip
 
