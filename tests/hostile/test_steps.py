@@ -57,7 +57,7 @@ def read(body: bytes, content_type: str) -> Page:
     page = html.read(body, content_type=content_type, max_links=MAX_LINKS)
     for link in page.links:
         CANON.join("http://h.test/a/b", link.href)
-    novelty.said(page.main_text, novelty.MOST_CHARS)
+    novelty.said(page.main_text)
     headers = {"content-type": content_type}
     blocks.find(Reply(status=403, body=body, headers=headers, started_s=0.0, ended_s=0.0))
     return page

@@ -15,7 +15,6 @@ from app.model import Cause, Page, Refusal, RequestKind, Url
 from app.model.url import on_host, target_of
 from app.policy.candidate import LAST_LANE, Candidate
 from app.policy.focus import novelty
-from app.policy.focus.novelty import Said
 from app.policy.focus.patterns import TrapKind
 from app.policy.focus.score import SEED, Precedence, Scored, handed_on, named, raised, score, unpacked
 from app.policy.focus.score import as_view as scored_as_view
@@ -43,7 +42,7 @@ class FirstLook(Impression):
     def __init__(self, focus: CrawlFocus, due: Due, url: Url, document: Page, *, is_first: bool) -> None:
         self._focus, self._due, self._url, self._document = focus, due, url, document
         topics = focus.profile.topics
-        self._said = _said(focus, document) if is_first or topics else None
+        self._said = novelty.said(document.main_text) if is_first or topics else None
         self._relevance = focus.relevance(self._said.all_words if self._said is not None and topics else [])
         self._learns = is_first
 
@@ -226,11 +225,6 @@ class Focused(Worth):
     def written(self) -> None:
         self.focus.changed.clear()
         self.focus.turned.clear()
-
-
-def _said(focus: CrawlFocus, document: Page) -> Said:
-    is_weighed = focus.refuses or focus.profile.topics
-    return novelty.said(document.main_text, novelty.MOST_CHARS if is_weighed else novelty.FEWER_CHARS)
 
 
 def _labels(url: Url, document: Page) -> list[str]:

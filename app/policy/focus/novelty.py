@@ -20,9 +20,6 @@ _WORD: Final = re.compile(r"[^\W\d_]+")
 _NAME: Final = re.compile(r"[?&][^=&]*=")  # of a parameter
 
 MOST_CHARS = 4_000  # of a text: half from its beginning, half from its middle
-# The same where nothing is refused for it, so that it decides the order alone: 1 to 2 % of the pages of manuals are
-# judged otherwise, in 60 % of the time, and what anchors tell (`vocabulary`) moves a score by 0.02 to 0.03.
-FEWER_CHARS = 1_600
 LEAST_PHRASES = 3
 FEW_PHRASES = 20  # of so few, what the URL says already counts for nothing
 FEW_WORDS = 40  # of so few, names of other pages, wherever these stand, count for nothing
@@ -53,9 +50,9 @@ class Said(NamedTuple):
         return list(chain.from_iterable(self.words))
 
 
-def said(text: str, most_chars: int = MOST_CHARS) -> Said:
-    """Split a text once for all that is asked of it.   most_chars: of a longer one a beginning and a middle"""
-    lines = _sample(text, most_chars).split("\n")
+def said(text: str) -> Said:
+    """Split a text once for all that is asked of it; of one longer than MOST_CHARS a beginning and a middle."""
+    lines = _sample(text).split("\n")
     return Said(lines, [tokens(line) for line in lines])
 
 
@@ -213,9 +210,9 @@ def _changed(is_new: list[bool]) -> int:
     return ends + sum(max(size - 2, 1) for new, size in inner if new)
 
 
-def _sample(text: str, most_chars: int = MOST_CHARS) -> str:
+def _sample(text: str) -> str:
     """All of a short text; of others two parts. Of texts that differ a little it is nearly the same."""
-    if len(text) <= most_chars:
+    if len(text) <= MOST_CHARS:
         return text
-    half, middle = most_chars // 2, len(text) // 2
+    half, middle = MOST_CHARS // 2, len(text) // 2
     return f"{text[:half]} {text[middle : middle + half]}"

@@ -59,9 +59,14 @@ def test_the_words_of_lines_are_those_of_the_text(text: str) -> None:
 
 
 def test_of_a_long_text_a_beginning_and_a_middle_are_compared() -> None:
-    text = "one two three\nfour five six\nseven eight"
-    assert said(text, len(text)) == said(text)
-    assert said(text, 14).all_words == ["one", "two", "five", "si"]
+    line = "one two \n"
+    whole = line * (MOST_CHARS // len(line))
+    assert len(said(whole).lines) == MOST_CHARS // len(line) + 1
+    long = f"{whole}{'three four ' * MOST_CHARS}end"
+    words = set(said(long).all_words)
+    assert words > {"one", "two", "three", "four"}
+    assert "end" not in words
+    assert len(" ".join(said(long).all_words)) < MOST_CHARS
 
 
 FRAME = "Delivery takes two or three working days within the country and a week to all other countries on earth"
