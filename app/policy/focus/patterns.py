@@ -39,7 +39,7 @@ SUREST: Final = 0.7  # share of others with new text that is believed: four page
 REFUSED: Final = "refused"  # the pattern of refused URLs that are tried where nothing else is left
 TRIES: Final = 5  # of them at a time, at most: one for so many pages of the host, three at least
 PAGES_A_TRY: Final = 250
-COPIES: Final = 2  # pages of a difference that repeat a sibling: each is a proof by itself
+COPIES: Final = 3  # pages of a difference that repeat a sibling: each is a proof by itself
 FEW_GROWN: Final = 2  # of them may name as many more of their like
 MOST_SPARED: Final = 50  # refused URLs of a shape that are queued at a time
 NEW_SHARE: Final = 0.3  # of a page's phrases must be new on its host for new text
@@ -239,7 +239,7 @@ def spares(found: Yield, group: Yield) -> int:
     if not found.fetched:
         return int(tells(group) and not found.spared)
     grown = found.refused - found.grown if found.spared else 0
-    if found.fetched < COPIES or not tells(found) or (grown > FEW_GROWN and 2 * grown > found.spared):
+    if found.fetched <= 1 or not tells(found) or (grown > FEW_GROWN and 2 * grown > found.spared):
         return 0
     return min(max(2 * found.spared, 1), MOST_SPARED)
 

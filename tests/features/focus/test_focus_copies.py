@@ -122,12 +122,12 @@ def test_one_of_a_poor_group_is_fetched_after_all_while_none_waits() -> None:
     assert focus.retries("?print"), "the one before was fetched"
 
 
-def test_ours_two_copies_are_enough_for_a_parameter() -> None:
-    """A word of the path takes one more, as each URL may have its own."""
+def test_ours_three_copies_are_enough_for_a_parameter() -> None:
+    """Of two a site's forms lost its pages, which differ by the same parameter."""
     focus = judging()
     for n in range(4):
         learn(focus, f"/x/{n}", prose(n))
-    for n in range(2):
+    for n in range(3):
         assert focus.copies(url("/x/3?print=1")) is None
         learn(focus, f"/x/{n}?print=1", prose(n))
     assert focus.copies(url("/x/3?print=1")) == "≈?print"
