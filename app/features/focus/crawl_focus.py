@@ -180,8 +180,7 @@ class CrawlFocus:
     def _is_poor(self, name: str, is_spared: bool) -> bool:
         """Whether a pattern brings nothing.   is_spared: nor has pages that tell something of their own"""
         found = self._yield(name)
-        is_poor = patterns.is_poor if is_of_path(name) else patterns.is_copying
-        return is_poor(self.profile.traps, found) and not (is_spared and patterns.tells(found))
+        return patterns.is_poor(self.profile.traps, found) and not (is_spared and patterns.tells(found))
 
     def _has_good(self, parts: list[Subset]) -> bool:
         return self.subsets.speak_for(self.profile.traps, parts)

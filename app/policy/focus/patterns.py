@@ -39,7 +39,6 @@ SUREST: Final = 0.7  # share of others with new text that is believed: four page
 REFUSED: Final = "refused"  # the pattern of refused URLs that are tried where nothing else is left
 TRIES: Final = 5  # of them at a time, at most: one for so many pages of the host, three at least
 PAGES_A_TRY: Final = 250
-COPIES: Final = 3  # pages of a difference that repeat a sibling: each is a proof by itself
 FEW_GROWN: Final = 2  # of them may name as many more of their like
 MOST_SPARED: Final = 50  # refused URLs of a shape that are queued at a time
 NEW_SHARE: Final = 0.3  # of a page's phrases must be new on its host for new text
@@ -169,11 +168,6 @@ def is_poor(terms: TrapTerms, found: Yield) -> bool:
     return found.fetched >= terms.trial and not brings(terms, found)
 
 
-def is_copying(terms: TrapTerms, found: Yield) -> bool:
-    """Whether pages that differ in one way from a page that was fetched bring nothing new."""
-    return found.fetched >= COPIES and not brings(terms, found)
-
-
 def is_worth(terms: TrapTerms, own: Yield, groups: Sequence[Yield], *, is_suspect: bool = False) -> bool:
     """Whether a URL is fetched, by what its shape has brought, and the groups of its shape.
 
@@ -187,7 +181,7 @@ def is_worth(terms: TrapTerms, own: Yield, groups: Sequence[Yield], *, is_suspec
     poor = [group for group in groups if is_poor(terms, group)]
     if len(poor) == len(groups) and all(group.fetched > terms.trial and group.new_lately < 1 for group in poor):
         return False
-    if is_suspect and any(is_copying(terms, group) for group in groups):
+    if is_suspect and any(is_poor(terms, group) for group in groups):
         return False
     return own.fetched < (1 if poor or is_suspect else terms.trial)
 
