@@ -10,8 +10,24 @@ from kombu.exceptions import OperationalError
 from app.celery import InPlace, make_app
 from app.config import load
 from app.errors import ServiceError
+from app.plugins import janitors
 
 PATIENCE_S = 60.0
+CORE = {
+    "dispatch",
+    "promote",
+    "finish",
+    "ring_extract",
+    "index",
+    "near",
+    "help_near",
+    "sweep",
+    "retain",
+    "reprice",
+    "reread",
+    "measure",
+    "rounds",
+}
 # broker URL, are messages acknowledged?
 BROKERS = [
     ("redis://127.0.0.1:1/0", False),
@@ -39,23 +55,7 @@ def test_beat_claims_itself_and_sends_the_rest() -> None:
     assert app.conf.beat_scheduler == f"{InPlace.__module__}:{InPlace.__name__}"
     assert {name for name, entry in schedule.items() if entry.get("options", {}).get("in_place")} == {"dispatch"}
     assert {name for name, entry in schedule.items() if entry.get("options", {}).get("beside")} == {"near"}
-    assert set(schedule) == {
-        "dispatch",
-        "promote",
-        "finish",
-        "ring_extract",
-        "index",
-        "near",
-        "help_near",
-        "sweep",
-        "retain",
-        "reprice",
-        "reread",
-        "measure",
-        "rounds",
-        "forget_changes",
-        "webhooks",
-    }
+    assert set(schedule) == CORE | {janitor.name for janitor in janitors()}
 
 
 def test_what_beat_computes_beside_its_loop_holds_up_neither_the_loop_nor_another_run() -> None:
