@@ -15,6 +15,7 @@ import socket
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -121,6 +122,15 @@ class Resolver:
         if answer.error:
             raise DnsFailed(answer.error)
         return list(answer.addresses)
+
+    def begin(self, host: str) -> None:
+        """Begin to look a name up: `resolve` finds the answer, or waits for it. Many names take as long as one.
+
+        Where too many lookups wait already, `resolve` says so.
+        """
+        with self._lock, suppress(DnsFailed):
+            if _literal(host) is None and not self._fixed_for(host.lower()) and host.lower() not in self._answers:
+                self._join_or_start(host.lower())
 
     def forget(self, host: str) -> None:
         """Look the name up anew next time: it may have moved, or the answer may have lied."""
