@@ -211,7 +211,6 @@ KINDS = {
     "during_block": "contacts during a rest",
     "robots_repeated": "requests for robots.txt too often",
 }
-_PLURAL = re.compile(r"\b(gap|request|contact|start)s\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -347,7 +346,7 @@ class Audit:
 
 def _agreeing(count: int, words: str) -> str:
     """`1 gap too short`, `2 gaps too short`."""
-    return counted(count, _PLURAL.sub(r"\1", words), words)
+    return counted(count, re.sub(r"\b(gap|request|contact|start)s\b", r"\1", words), words)
 
 
 def audit(engine: Engine, settings: Settings, crawl: str | None) -> Audit:

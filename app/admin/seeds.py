@@ -33,9 +33,7 @@ from app.store import caps, crawls, db, hosts, parameters, urls
 from app.store.crawls import Crawl
 from app.store.url_rows import Admitted, admission
 
-IMPORT_BATCH = 5_000
 MOST_BAD_LINES = 1_000
-TOLD_FROM = 100  # URLs of a host in a batch
 RESOLVE_S = 5.0
 WHY_NO_SEED = {
     Refusal.INVALID: "not a URL; write it in full, as https://example.org/",
@@ -139,7 +137,7 @@ def add_urls(
     """Add URLs that have been read already, as `add` does."""
     added = known = 0
     remaining = _without_dropped(engine, settings, seeds)
-    while batch := list(islice(remaining, IMPORT_BATCH)):
+    while batch := list(islice(remaining, 5_000)):
         if not isinstance(crawl, Crawl):
             crawl = crawl()
         unique = list({url.key: url for url in batch}.values())
@@ -274,7 +272,7 @@ def wake(engine: Engine, host_ids: Iterable[int]) -> int:
 def swell(engine: Engine, new: Mapping[int, int]) -> None:
     """Add many new URLs to their hosts' estimates, for the cap per host."""
     for host_id, n in new.items():
-        if n >= TOLD_FROM:
+        if n >= 100:  # of its URLs in a batch
             with db.transaction(engine) as tx:
                 caps.swell(tx, host_id=host_id, n=n)
 

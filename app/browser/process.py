@@ -142,9 +142,7 @@ UNSAFE: Final = (b"--no-sandbox", b"--disable-seccomp-filter-sandbox", b"--disab
 
 
 START_S: Final = 30.0
-LOOK_S: Final = 1.0
 BUSY: Final = "see whether the machine is busy"
-_SAID_BYTES: Final = 4_000
 _WATCHED: Final = [{"type": kind} for kind in ("service_worker", "shared_worker")]
 
 
@@ -228,7 +226,7 @@ class BrowserProcess:
     def memory_bytes(self) -> int:
         """Memory of its processes, as in `use`. New ones are found within a second: it takes a look at all."""
         now = time.monotonic()
-        if now - self._looked_at >= LOOK_S:
+        if now - self._looked_at >= 1.0:
             self._pids, self._looked_at = self.use().pids, now
         return held_bytes(self._pids)
 
@@ -276,7 +274,7 @@ class BrowserProcess:
     def _problem(self, gone: BrowserGone) -> BrowserProblem:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(1.0)
-        said = os.pread(self._said.fileno(), os.fstat(self._said.fileno()).st_size, 0)[-_SAID_BYTES:]
+        said = os.pread(self._said.fileno(), os.fstat(self._said.fileno()).st_size, 0)[-4_000:]
         code = self._process.poll()
         if code is not None and (found := guard.lacking(said, code)) is not None:
             return found

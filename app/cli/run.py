@@ -34,7 +34,6 @@ LOOK_MOST_S = 10.0  # and if it was away, that is no reason to wait twenty times
 BURY_EVERY_S = 1.0
 FOLLOW_EVERY_S = 3.0
 FOLLOW_SHARE = 5  # of the time that writing took: it shares the machine with the crawl
-COMPARE_MOST_S = 30.0  # some 50,000 pages
 COMPARE_MANY = 2_000  # so many take more than a second
 T = TypeVar("T")
 MOST_TOLD = 5
@@ -103,7 +102,7 @@ def compare(engine: "Engine", crawl: "Crawl") -> bool:
                 is_long = near.waiting(tx, crawl_id=crawl.id, most=COMPARE_MANY) == COMPARE_MANY
             if is_long:
                 say("comparing pages for near duplicates; Ctrl-C leaves the rest for the next run")
-            catch_up(engine, crawl.id, within_s=COMPARE_MOST_S, pause=lambda: time.sleep(LOOK_EVERY_S))
+            catch_up(engine, crawl.id, within_s=30.0, pause=lambda: time.sleep(LOOK_EVERY_S))  # some 50,000 pages
     except KeyboardInterrupt:
         return True
     return False

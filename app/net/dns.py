@@ -24,7 +24,6 @@ from app.clock import monotonic
 from app.errors import NotSent
 from app.net.sockets import exhausted, is_exhausted
 
-WITNESSES = 3
 WITNESSED_S = 5.0
 _NO_ANSWER = frozenset({socket.EAI_AGAIN, socket.EAI_FAIL})  # getaddrinfo(3): the name server's failure, not the name's
 GetAddrInfo = Callable[..., Sequence[tuple[Any, ...]]]
@@ -102,7 +101,7 @@ class Resolver:
         self._in_flight: dict[str, _Lookup] = {}
         self._waiting: queue.SimpleQueue[_Lookup] = queue.SimpleQueue()
         self._threads = 0
-        self._witnesses: deque[str] = deque(maxlen=WITNESSES)  # the latest names that resolved
+        self._witnesses: deque[str] = deque(maxlen=3)  # the latest names that resolved
         self._judging = threading.Lock()
         self._judged_until_s = -math.inf
         self._is_silent = False

@@ -27,7 +27,6 @@ from app.model.fetch import Failure
 from app.net.exchange import Broken, Exchange
 
 READ_BYTES = 64 * 1024
-PIECES_UNASKED = 4  # of READ_BYTES, that a peer may send between two requests: tickets
 TCP_USER_TIMEOUT: int | None = getattr(socket, "TCP_USER_TIMEOUT", None)
 NO_LINGER = struct.pack("ii", 1, 0)
 
@@ -153,7 +152,7 @@ class TlsSocket:
         Session tickets are read, and are neither, unless there is no end of them. It waits for nothing."""
         self._sock.settimeout(0.0)
         try:
-            for _ in range(PIECES_UNASKED):
+            for _ in range(4):  # of READ_BYTES, that a peer may send between two requests: tickets
                 with suppress(ssl.SSLWantReadError):
                     self._tls.read(1)
                     return True
