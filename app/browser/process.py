@@ -21,7 +21,6 @@ from app.browser.values import BrowserProblem
 from app.sandbox.child import allowed
 
 _TICKS_S: Final = 1 / os.sysconf("SC_CLK_TCK")
-_HELD: Final = (b"RssAnon:", b"RssShmem:")  # not RssFile: all of them share the program's own pages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +79,8 @@ def _stat(pid: int) -> list[str]:
 
 def _held_bytes(pid: int) -> int:
     with suppress(OSError), open(f"/proc/{pid}/status", "rb") as file:
-        return sum(int(line.split()[1]) * 1024 for line in file if line.startswith(_HELD))
+        # Not RssFile: all of them share the program's own pages.
+        return sum(int(line.split()[1]) * 1024 for line in file if line.startswith((b"RssAnon:", b"RssShmem:")))
     return 0
 
 

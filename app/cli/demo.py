@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from app.store.by_host import BroughtByHost, RefusedThere
     from app.store.crawls import Crawl
 
-MOST_PAGES = 120
 NETWORK = "127.0.0.0/8"
 
 
@@ -72,7 +71,7 @@ def free_name(engine: "Engine", database_url: str) -> str:
 def _command(sites: "DemoWeb", name: str, seconds: int, *, web: bool) -> list[str]:
     from app.local.demo import seed
 
-    options = ["--name", name, "--scope", "any", "--max-pages", str(MOST_PAGES), "--max-seconds", str(seconds)]
+    options = ["--name", name, "--scope", "any", "--max-pages", "120", "--max-seconds", str(seconds)]
     return ["crawl", seed(sites.port), *options, *(["--web"] if web else [])]
 
 

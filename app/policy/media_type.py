@@ -14,6 +14,8 @@ import zlib
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from app.policy.url import MAX_LENGTH
+
 HTML: Final = "text/html"
 XHTML: Final = "application/xhtml+xml"
 TEXT: Final = "text/plain"
@@ -70,7 +72,6 @@ _SPACE: Final = re.compile(rb"\bxmlns(?::([^\s<>/:=\"']{1,200}))?\s*=\s*(?:\"([^
 # The root elements of feeds and sitemaps (`app.parse.sitemap.elements`), in lower case.
 LISTINGS: Final = frozenset({b"urlset", b"sitemapindex", b"rss", b"rdf", b"feed"})
 _JSON_FEED: Final = re.compile(rb'"version"\s*+:\s*+"https?:\\?/\\?/(?:www\.)?jsonfeed\.org\\?/version')
-_URL_BYTES: Final = 2083
 _LINE: Final = re.compile(rb"https?://[^\s<>]++$", re.IGNORECASE)
 
 
@@ -281,7 +282,7 @@ def _root_at(opening: bytes, at: int) -> tuple[bytes, bytes]:
 def _is_list(opening: bytes) -> bool:
     """Whether the whole lines of a text are URLs, one a line, and nothing else."""
     *lines, last = opening.splitlines() or [b""]
-    if len(opening) < SEEN_BYTES - _URL_BYTES:  # else it may be cut
+    if len(opening) < SEEN_BYTES - MAX_LENGTH:  # else it may be cut
         lines.append(last)
     written = [line.strip() for line in lines if line.strip()]
     return bool(written) and all(map(_LINE.match, written))

@@ -25,8 +25,6 @@ from app.sandbox.wire import Wire, WireBroken, confine, memory_bytes, set_timers
 from app.words import scalar
 
 COLUMNS_CHARS = 8_000  # of the columns that a plugin reads of a document
-TITLE_CHARS = 1_000
-LANGUAGE_CHARS = 35
 ROWS_CHARS = 256_000  # of the rows that it reads of one
 _OF_PAGE = frozenset({"title", "text", "language", "links", "rows"})
 FILE_BYTES = 64 * 1024  # of standard error, and of any file that a plugin's reader writes
@@ -150,8 +148,8 @@ def _by_plugin(body: bytes, content_type: str | None, reader: str, plugin: str) 
     if not all(isinstance(row, Mapping) for found in rows.values() for row in found):
         raise TypeError(f"{reader} returned rows that are no dicts: return 'rows': {{table: [{{column: value}}]}}")
     return Page(
-        title=_text(said, "title", TITLE_CHARS),
-        language=_text(said, "language", LANGUAGE_CHARS),
+        title=_text(said, "title", 1_000),
+        language=_text(said, "language", 35),
         main_text=_text(said, "text", None) or "",
         links=tuple(Link(href=scalar(str(each))) for each in said.get("links") or ()),
         data={plugin: columns},

@@ -27,7 +27,6 @@ from app.store.segments import ArchiveNode
 _sql = db.queries("fleet")
 T = TypeVar("T")
 KEPT_S: Final = 5.0  # a sample is good for so long
-KEPT_MOST: Final = 2_000
 CRAWLS: Final = 12  # that are read one by one
 BROUGHT_HOSTS: Final = 5_000  # of a crawl, whose counts are read; of more, these blocks are
 QUEUED_MOST: Final = 10_000  # URLs of a crawl that are counted
@@ -226,7 +225,7 @@ class RecentReads:
         last: T | None = self.last(what, id)
         if last is not None:
             return last
-        if len(self._values) >= KEPT_MOST:
+        if len(self._values) >= 2_000:
             self._values.clear()
         at, found = self._monotonic(), read()
         self._values[what, id] = at, found
