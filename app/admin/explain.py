@@ -144,7 +144,7 @@ def why(engine: Engine, settings: Settings, text: str) -> Explanation:
 
 
 def _with_host(tx: Connection, found: Explanation, host: Row, url: Url) -> Explanation:
-    """The same with what is known of the URL's host, and of its requests."""
+    """Add what is known of the URL's host, and of its requests."""
     return replace(
         found,
         host=host,

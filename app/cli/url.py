@@ -139,7 +139,7 @@ def _history(row: "InCrawl") -> Facts:
 
 
 def _document(row: "InCrawl") -> Facts:
-    """What is kept of its page."""
+    """Its page, as far as it is kept."""
     from app.model.render import lines
 
     page = row.page

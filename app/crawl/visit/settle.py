@@ -186,7 +186,7 @@ def _next_of_hosts(
 
 
 def _committed(visits: Sequence[Visit], settling: Settling, sent: float) -> None:
-    """What follows the commit of these visits' batches.   sent: the monotonic second before their transaction"""
+    """Do what follows the commit of these visits' batches.   sent: the monotonic second before their transaction"""
     worker, batches = visits[0].worker, [visit.batch for visit in visits]
     for visit in visits:
         _renew(visit, sent)
