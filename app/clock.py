@@ -18,7 +18,6 @@ DRIFT = 0.001  # by which two clocks differ in speed at most: NTP corrects one b
 _ID: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NAMESPACE = "/proc/self/ns/time"  # a container may have a clock of its own (time_namespaces(7))
 
 
 # Seconds since some moment of this machine's past. No function of ours: a page asks some forty times.
@@ -29,7 +28,8 @@ monotonic: Callable[[], float] = time.monotonic if _ID is None else partial(time
 def clock_name() -> str:
     """The name of this clock: one for all processes of a machine that read it, until it boots again."""
     with suppress(OSError):
-        return f"{BOOT.read_text().strip()}:{os.readlink(_NAMESPACE)}"
+        # A container may have a clock of its own (time_namespaces(7)).
+        return f"{BOOT.read_text().strip()}:{os.readlink('/proc/self/ns/time')}"
     return str(uuid.uuid4())
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from app.errors import InputError
 
-_LINK = "is a link, which another user may have made; remove it"
 _TWO_NAMES = "has another name, too, which another user may have made; remove it"
 _NO_FILE = "is no plain file; remove it"
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -37,7 +36,7 @@ def open_file(path: Path, flags: int) -> int:
         descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise InputError(f"the file {path}", _LINK) from None
+            raise InputError(f"the file {path}", "is a link, which another user may have made; remove it") from None
         if error.errno == errno.ENXIO:  # a pipe that nobody reads
             raise InputError(f"the file {path}", _NO_FILE) from None
         raise

@@ -224,7 +224,7 @@ def _loaded(name: str) -> Plugin:
         problem = (
             f"no entry point of the group {GROUP}, and no module, has this name; install it, or correct TIPTOE_PLUGINS"
             if missing
-            else f"raised {type(error).__name__} as it was loaded: {error}"[:_PROBLEM_CHARS]
+            else f"raised {type(error).__name__} as it was loaded: {error}"[:300]
         )
         readers, tables, module = (), (), None
     if problem is not None:
@@ -297,7 +297,6 @@ def _answered(module: object) -> list[str]:
     return sorted(name for name, value in vars(module).items() if hasattr(value, f"{NAME}_impl"))
 
 
-_PROBLEM_CHARS: Final = 300
 _NAME_CHARS: Final = 63  # of a table in Postgres
 _DECLARED: Final = ("readers", "tables")
 _CREATES: Final = r"CREATE TABLE IF NOT EXISTS|ALTER TABLE|CREATE (?:UNIQUE )?INDEX IF NOT EXISTS \w+ ON"

@@ -35,9 +35,13 @@ BENCHES: dict[str, Callable[[argparse.Namespace], None]] = {
 DEFAULT = ("crawl", "claim", "polite")
 
 
+def _several(value: str) -> tuple[int, ...]:
+    """Numbers with commas between them."""
+    return tuple(int(each) for each in value.split(","))
+
+
 def _numbers(value: str) -> int | tuple[int, ...]:
-    """One number, or several with commas."""
-    numbers = tuple(int(each) for each in value.split(","))
+    numbers = _several(value)
     return numbers if len(numbers) > 1 else numbers[0]
 
 
@@ -50,6 +54,7 @@ def _arguments() -> argparse.Namespace:
     arguments = parser.parse_args()
     if unknown := [name for name in arguments.names if name not in BENCHES]:
         parser.error(f"no benchmark named {unknown[0]}; there are {', '.join(BENCHES)}")
+    arguments.env = dict(setting.split("=", 1) for setting in arguments.env)
     return arguments
 
 
@@ -97,7 +102,8 @@ def _of_the_run(run: argparse._ArgumentGroup) -> None:
     run.add_argument("--broker", default="valkey,rabbitmq", help="fleet of machines: one of these; D: both in turn")
     run.add_argument(
         "--sizes",
-        default="100000,1000000",
+        type=_several,
+        default=(100_000, 1_000_000),
         help="claim: URLs in the frontier; add 10000000 for the whole test; search: pages",
     )
 

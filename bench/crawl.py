@@ -110,7 +110,7 @@ def _crawl(name: str, web: Web, arguments: argparse.Namespace) -> bool:
         case "crawlee":
             return crawlee_run.run(web.seeds, overrides={})
         case _:
-            env = tiptoe.unhurried(is_lean=name == "lean") | dict(each.split("=", 1) for each in arguments.env)
+            env = tiptoe.unhurried(is_lean=name == "lean") | arguments.env
             with tiptoe.fresh_home() as home:
                 options = ("--sitemaps", "none", *(["--no-near-duplicates"] if name == "no-near" else []))
                 result = tiptoe.crawl(web, home, env=env, arguments=options, timeout_s=TIMEOUT_S)

@@ -15,12 +15,11 @@ from contextlib import ExitStack
 
 from app.local.services import LocalServices
 from bench import fleet_machines, tiptoe
+from bench.polite import ADDRESS_GAP_S, DELAY_S, JITTER, TOLERANCE_S
 from bench.report import Cell, save, table
 from bench.tree import load
 from bench.web import Line, gaps, serve, start_gaps, steady
 
-DELAY_S, JITTER, ADDRESS_GAP_S = 1.0, 0.1, 0.5
-TOLERANCE_S = 0.005
 SHARING = 5
 BAR = 0.9
 BEATS = 2
@@ -46,7 +45,7 @@ def main(arguments: argparse.Namespace) -> None:
             "TIPTOE_CONSTANT_JITTER": f"{JITTER:g}",
             "TIPTOE_ADDRESS_GAP_S": f"{ADDRESS_GAP_S:g}",
             "TIPTOE_RESOLVE": " ".join(f"{name}={address}" for name, address in names.items()),
-            **dict(setting.split("=", 1) for setting in arguments.env),
+            **arguments.env,
         }
         env = fleet_machines.environment(
             home, database_url=services.database_url, broker_url=services.broker_url, settings=settings

@@ -29,6 +29,7 @@ from app.config import load
 from app.local.stack import MALLOC
 from app.store import migrate
 from bench import counts, tiptoe
+from bench.polite import DELAY_S, JITTER, TOLERANCE_S
 from bench.report import ROOT, BenchError, Cell, save, table
 from bench.tree import load as load_tree
 from bench.web import Line, Web, gaps, serve
@@ -93,7 +94,6 @@ def process(
                 child.kill()
 
 
-DELAY_S, JITTER, TOLERANCE_S = 1.0, 0.1, 0.005
 HOSTS, BEATS, WORKERS_EACH = 600, 2, 2
 POOL = 10  # of the pooler, for each core of the database
 EVEN_BAR = 0.5  # the least host's requests over the median host's
@@ -149,9 +149,7 @@ def _run(arguments: argparse.Namespace, broker: str) -> list[dict[str, Cell]]:
         web = stack.enter_context(serve(tree, hosts=hosts, port=arguments.port, at=lan.web(hosts)))
         home = stack.enter_context(tiptoe.fresh_home())
         meter = stack.enter_context(counts.metered(home))
-        fleet = Fleet(
-            home=home, lan=lan, meter=meter, stack=stack, settings=dict(each.split("=", 1) for each in arguments.env)
-        )
+        fleet = Fleet(home=home, lan=lan, meter=meter, stack=stack, settings=arguments.env)
         fleet.begin(broker, web.seeds)
         for number in range(BEATS):
             fleet.start("beat", number)

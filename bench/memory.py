@@ -46,7 +46,7 @@ def main(arguments: argparse.Namespace) -> None:
     with serve(tree, hosts=arguments.hosts or 92, port=arguments.port) as web, tiptoe.fresh_home() as home:
         if web.expected < MARKS[-1]:
             raise BenchError(f"{web.expected:,} pages are too few for {MARKS[-1]:,}; more with --hosts")
-        env = tiptoe.unhurried(is_lean=arguments.lean) | dict(each.split("=", 1) for each in arguments.env)
+        env = tiptoe.unhurried(is_lean=arguments.lean) | arguments.env
         watch = Watch(web, home, web.mark())
         tiptoe.crawl(web, home, env=env, arguments=("--sitemaps", "none"), timeout_s=TIMEOUT_S, tick=watch)
     rows = _rows(watch.samples)

@@ -18,7 +18,7 @@ from bench.report import Cell, save, table
 from bench.tree import Tree, load
 from bench.web import Line, gaps, serve, steady
 
-DELAY_S, JITTER = 1.0, 0.1
+DELAY_S, JITTER, ADDRESS_GAP_S = 1.0, 0.1, 0.5  # the defaults
 TOLERANCE_S = 0.005
 BAR = 0.98
 CPU_BAR_MS, LEAN_BAR_MS = 5.0, 3.5
@@ -28,15 +28,13 @@ def main(arguments: argparse.Namespace) -> None:
     """Crawl for a minute; print and save efficiency and violations. Raises BenchError."""
     tree = load(arguments.tree, 4 * arguments.seconds if arguments.pages is None else arguments.pages)
     hosts = arguments.hosts or 200
-    env = dict(setting.split("=", 1) for setting in arguments.env)
     row, cost = measure(
-        tree, hosts=hosts, seconds=arguments.seconds, port=arguments.port, is_lean=arguments.lean, env=env
+        tree, hosts=hosts, seconds=arguments.seconds, port=arguments.port, is_lean=arguments.lean, env=arguments.env
     )
     table(f"polite: {hosts} hosts at {DELAY_S:g} s (bar: efficiency at least {BAR}, no violation)", [row])
     bar_ms = LEAN_BAR_MS if arguments.lean else CPU_BAR_MS
     table(f"per page, everything counted (bar: {bar_ms:g} ms of CPU)", [cost.per_page()])
     table("CPU by process", cost.cpu_rows())
-    table("SQL statements", cost.statement_rows())
     costs = {"per_page": cost.per_page(), "processes": cost.cpu_rows(), "statements": cost.statement_rows()}
     save("polite", {**row, **costs, "seconds": arguments.seconds, "lean": arguments.lean, "env": arguments.env})
 

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from app.parse.html import html
-from bench import bare, cpu, crawlee_run, real_plot, real_web, road, road_plan, scrapy_run, tiptoe
+from bench import bare, cpu, crawlee_run, polite, real_plot, real_web, road, road_plan, scrapy_run, tiptoe
 from bench.report import ROOT, BenchError, Cell, quote, save, table
 from bench.road_site import Site
 from bench.road_web import Road
@@ -107,7 +107,7 @@ def main(arguments: argparse.Namespace) -> None:
     runs: dict[str, Runs] = {}
     failures: list[str] = []
     for name, trees in webs.items():
-        runs[name] = crawl(trees, names, rounds=arguments.rounds or 1, env=_given(arguments), failures=failures)
+        runs[name] = crawl(trees, names, rounds=arguments.rounds or 1, env=arguments.env, failures=failures)
         rows = [{"crawler": crawler, **seen.row()} for crawler, each in runs[name].items() for seen in each]
         table(f"real, {name}, delay 0", rows)
         for crawler in sorted(OURS & runs[name].keys()):
@@ -117,7 +117,7 @@ def main(arguments: argparse.Namespace) -> None:
             table(f"real, {name}, {crawler}: CPU a page by process", parts)
     on_road = _road(names, arguments, failures) if arguments.seconds else []
     if on_road:
-        table(f"real, drawn, on the road at {road.DELAY_S:g} s", on_road)
+        table(f"real, drawn, on the road at {polite.DELAY_S:g} s", on_road)
     ratios = compared(runs)
     table("× pages/s, and × CPU a page (the bar's)", ratios)
     result = {
@@ -246,7 +246,7 @@ def _road(names: Sequence[str], arguments: argparse.Namespace, failures: list[st
             continue
         try:
             if name == "full":
-                run = road.crawl(plan, tree, seconds=arguments.seconds, env=_given(arguments))
+                run = road.crawl(plan, tree, seconds=arguments.seconds, env=arguments.env)
             else:
                 run = road.scrapy(plan, tree, seconds=arguments.seconds, links="extractor")
         except BenchError as error:
@@ -312,7 +312,3 @@ def _figures(
             if column not in {"ratio", "bar"}:
                 found[f"{row['ratio']}, {column}"] = f"{value:.2f} ×"
     return found
-
-
-def _given(arguments: argparse.Namespace) -> dict[str, str]:
-    return dict(setting.split("=", 1) for setting in arguments.env)

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench import counts, cpu, polite, road_judge, road_plan, scrapy_run, tiptoe
+from bench.polite import ADDRESS_GAP_S, DELAY_S, JITTER
 from bench.report import ROOT, BenchError, Cell, save, table
 from bench.road_plan import Plan
 from bench.road_site import HOST
@@ -82,7 +83,6 @@ def _machine_s() -> float:
     return (user + nice + system + irq + softirq) / cpu.TICKS
 
 
-DELAY_S, JITTER, ADDRESS_GAP_S = 1.0, 0.1, 0.5  # the defaults
 HOSTS, SEED = 2_000, 13
 BAR, SCRAPY_BAR = 0.9, 1.2
 POLITE_SECONDS = 60
@@ -142,9 +142,8 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, str]:
-    given = dict(setting.split("=", 1) for setting in arguments.env)
     kept = "0" if arguments.lean else "1"
-    return {"TIPTOE_CONCURRENCY": str(arguments.threads), "TIPTOE_KEEP_TEXT": kept, **given}
+    return {"TIPTOE_CONCURRENCY": str(arguments.threads), "TIPTOE_KEEP_TEXT": kept, **arguments.env}
 
 
 def crawl(plan: Plan, tree: Tree, *, seconds: int, env: dict[str, str]) -> Run:
@@ -181,7 +180,6 @@ def crawl(plan: Plan, tree: Tree, *, seconds: int, env: dict[str, str]) -> Run:
         }
         table("per page, everything counted", [cost.per_page()])
         table("CPU by process", cost.cpu_rows())
-        table("SQL statements", cost.statement_rows())
         return Run(
             row=row,
             pages_s=_pages_s(log, begin, end),

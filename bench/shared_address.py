@@ -14,11 +14,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from bench import road_judge, tiptoe
+from bench.polite import ADDRESS_GAP_S, DELAY_S, JITTER
 from bench.report import BenchError, Cell, save, table
 from bench.road_site import Site
 from bench.road_web import Log, Request, Road, plain_pages, road
 
-DELAY_S, JITTER, ADDRESS_GAP_S = 1.0, 0.1, 0.5  # the defaults
 BAR, FRONT_BAR = 0.8, 0.9
 ADDRESS, FRONT = "127.0.58.1", "127.0.60.0/23"
 FRONT_GAP_S, FRONT_HOSTS, FRONT_SECONDS = 0.02, 500, 30.0
@@ -106,10 +106,9 @@ class Seen:
 def main(arguments: argparse.Namespace) -> None:
     """Run the scenes; print and save what each used. Raises BenchError."""
     names = tuple((arguments.scenes or ",".join(SCENES)).split(","))
-    env = dict(setting.split("=", 1) for setting in arguments.env)
     rows = []
     for name in names:
-        seen = play(scene(name), env=env)
+        seen = play(scene(name), env=arguments.env)
         rows.append(seen.row)
         table(f"{name}: {seen.scene.scheme}, {seen.scene.seconds:g} s", hosts_table(seen))
     table(f"hosts that share an address (bars: used at least {BAR}, front {FRONT_BAR}; short and violations 0)", rows)

@@ -33,10 +33,10 @@ HELD = {
         app.web.board app.web.pages.capture app.web.pages.export_form app.web.users workers.extract workers.visit:2
     """,
     "threads": """
-        app.admin.extract app.admin.seeds app.beat.reread_pages app.browser.connection app.browser.requests
+        app.admin.extract app.beat.reread_pages app.browser.connection app.browser.requests
         app.features.archive.keeper app.features.render.serve app.local.background app.local.demo
         app.metrics.serve app.net.dns app.runtime.delay_queue app.runtime.once app.sandbox.child
-        workers.visit workers.watchdog:3
+        workers.visit workers.watchdog:2
     """,
     "caches": """
         app.clock app.crawl.state.slot app.crawl.visit.write app.features.archive.record:2

@@ -8,12 +8,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parents[1]
-PACKAGES = ("app", "workers", "migrations")
 
 
 def check() -> None:
     """Raises ImportError where `import app` leads to another package than ours."""
-    for name in PACKAGES:
+    for name in ("app", "workers", "migrations"):
         found = _place(name)
         if found is not None and found != HERE / name:
             raise ImportError(

@@ -24,7 +24,6 @@ from app.single import Single
 from app.store import db, extractions
 from workers import process
 
-TURN_S = 10.0
 BELLS_MOST = 16
 MESSAGE_S = 10.0
 _log = structlog.get_logger()
@@ -64,7 +63,7 @@ def _ring(turns: int) -> int:
 def _handle() -> int:
     runner = Runner(extraction())
     try:
-        n = runner.run(for_s=TURN_S)
+        n = runner.run(for_s=10.0)
         if n:
             ring.run()
     except (ServiceError, InputError, OperationalError) as error:

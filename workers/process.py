@@ -53,6 +53,12 @@ def leases() -> Mapping[int, Lease]:
     return worker().stays.leases if worker.is_made else {}
 
 
+def parked() -> int:
+    """Visits, and gatherings of them, that wait; none before the first visit."""
+    parking = worker().stays.parking if worker.is_made else None
+    return len(parking) if parking is not None else 0
+
+
 @Single
 def counts() -> Counts:
     """The counts of this process."""

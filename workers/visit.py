@@ -225,5 +225,4 @@ def bell() -> Bell:
 
 def _is_idle() -> bool:
     worker = process.worker()
-    is_parked = worker.stays.parking is not None and len(worker.stays.parking) > 0
-    return not (worker.stopping.is_set() or watchdog.progress.visits or is_parked)
+    return not (worker.stopping.is_set() or watchdog.progress.visits or process.parked())

@@ -13,6 +13,7 @@ watchdog too. So C code that needs no lock ends a process in which no Python thr
 """
 
 import faulthandler
+import math
 import os
 import threading
 import time
@@ -37,7 +38,7 @@ from workers import process
 _log = structlog.get_logger()
 EXIT_CODE = 70  # sysexits.h: EX_SOFTWARE
 GRACE_S = 10.0
-LOOK_S = 0.1
+LOOK_S = 0.5
 _NO_LEASES: Mapping[int, Lease] = {}
 STDERR = 2  # Celery puts an object without a descriptor in place of sys.stderr
 
@@ -141,16 +142,40 @@ def broker_answers() -> bool:
 
 
 def _watch(why: Callable[[], str | None], every_s: float) -> None:
-    """Check again and again, and end the process when there is a reason.
+    """Check again and again, and end the process when there is a reason; once it is asked to end, see that it does.
 
-    `os._exit`: a hung thread blocks any other way.
+    One thread for both: a worker that is stopping makes no progress, and need not.
     """
-    while True:
-        time.sleep(every_s)
-        reason = why()
-        if reason is not None:
-            _log.error("watchdog.ends", reason=reason)
-            os._exit(EXIT_CODE)
+    checked = time.monotonic()
+    while not _is_ending:
+        time.sleep(LOOK_S)
+        if time.monotonic() - checked >= every_s:
+            checked = time.monotonic()
+            if (reason := why()) is not None:
+                _end(reason)
+    _end_when_left()
+
+
+def _end(reason: str) -> None:
+    """`os._exit`: a hung thread blocks any other way."""
+    _log.error("watchdog.ends", reason=reason)
+    os._exit(EXIT_CODE)
+
+
+def _end_when_left() -> None:
+    """End a stopping worker some time after its last visit has left.
+
+    While its broker is silent, Celery would wait for one answer after the other. `workers.process` received the signal
+    first, and has made the visits leave."""
+    settings, left = current(), time.monotonic()
+    while (now := time.monotonic()) - left < GRACE_S:
+        if progress.visits or process.parked():
+            left = now
+        if (host_id := hung_visit(progress, settings, now, process.leases())) is not None:
+            _end(f"the visit to host {host_id} has outlived its lease")
+        time.sleep(LOOK_S)
+    _log.warning("watchdog.ends", reason=f"its visits left {GRACE_S:g} s ago, and its broker holds it up")
+    os._exit(0)
 
 
 def keep_pulse(frozen_s: float) -> None:
@@ -165,41 +190,27 @@ def keep_pulse(frozen_s: float) -> None:
 
 
 def _start(why: Callable[[], str | None], settings: Settings) -> None:
+    """Start the watch. A setting of 0 s leaves only the end of a worker to it."""
+    every_s = math.inf
     if settings.stall_s:
         keep_pulse(settings.stall_s)
         every_s = max(settings.stall_s / 6, 0.5)
-        threading.Thread(target=_watch, args=(why, every_s), name="watchdog", daemon=True).start()
+    threading.Thread(target=_watch, args=(why, every_s), name="watchdog", daemon=True).start()
 
 
-@signals.worker_ready.connect
-def _watch_worker(sender: Any, **_: object) -> None:
-    """Start the watch of a worker. sender: the consumer, which knows its queues."""
+@signals.celeryd_after_setup.connect
+def _watch_worker(instance: Any, **_: object) -> None:
+    """Start the watch of a worker, before it looks for its broker: it may be stopped while there is none."""
     settings = current()
-    queues = [queue.name for queue in sender.task_consumer.queues]
+    queues = list(instance.app.amqp.queues.consume_from)
     progress.moved = time.monotonic()
     _start(lambda: why_end(process.engine(), queues, progress, settings, broker_answers, process.leases), settings)
 
 
 @signals.worker_shutting_down.connect
-def _end_in_time(**_: object) -> None:
-    """Start `_end_when_left`, once, as in `workers.process`."""
+def _stopping(**_: object) -> None:
     global _is_ending
-    if not _is_ending:
-        _is_ending = True
-        threading.Thread(target=_end_when_left, name="ending", daemon=True).start()
-
-
-def _end_when_left() -> None:
-    """End a stopping worker once its visits have left.
-
-    While its broker is silent, Celery would wait for one answer after the other. `workers.process` received the signal
-    first, and has made the visits leave."""
-    process.worker().join()
-    while progress.visits:
-        time.sleep(LOOK_S)
-    time.sleep(GRACE_S)
-    _log.warning("watchdog.ends", reason=f"its visits left {GRACE_S:g} s ago, and its broker holds it up")
-    os._exit(0)
+    _is_ending = True
 
 
 @signals.beat_init.connect

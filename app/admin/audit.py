@@ -51,7 +51,6 @@ _LONGEST = timedelta(minutes=10)  # that a request can last
 _HOUR_S = 3_600.0
 _LEAST_STEP_S = 0.01
 _STEPS = 100 * SETTLE_STEPS  # of judging the requests to one host: a minute, which ordinary files never take
-_PORTS = {"http": 80, "https": 443}
 _OF_HOST = frozenset({RequestKind.ROBOTS, RequestKind.TDMREP, RequestKind.LICENCE})
 
 
@@ -199,7 +198,7 @@ def _split(url: str) -> tuple[_Place, str]:
     """Origin and target of a canonical URL."""
     scheme, _, authority, path = url.split("/", 3)
     _, colon, port = authority.rpartition(":")
-    number = int(port) if colon and port.isdigit() else _PORTS[scheme[:-1]]
+    number = int(port) if colon and port.isdigit() else (443 if scheme == "https:" else 80)
     return _Place(scheme[:-1], number), f"/{path}"
 
 
@@ -211,7 +210,6 @@ KINDS = {
     "during_block": "contacts during a rest",
     "robots_repeated": "requests for robots.txt too often",
 }
-_PLURAL = re.compile(r"\b(gap|request|contact|start)s\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -347,7 +345,7 @@ class Audit:
 
 def _agreeing(count: int, words: str) -> str:
     """`1 gap too short`, `2 gaps too short`."""
-    return counted(count, _PLURAL.sub(r"\1", words), words)
+    return counted(count, re.sub(r"\b(gap|request|contact|start)s\b", r"\1", words), words)
 
 
 def audit(engine: Engine, settings: Settings, crawl: str | None) -> Audit:

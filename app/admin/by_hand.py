@@ -30,7 +30,6 @@ from app.store import db, hosts, urls
 
 CRAWL: Final = "single-pages"
 WAIT_S: Final = 60.0
-POLL_S: Final = 0.1
 _SPEC: Final = CrawlSpec(sitemaps="none", near_duplicates=False, budgets=Budgets(max_depth=0))
 
 
@@ -87,7 +86,7 @@ def _visit_for(engine: Engine, settings: Settings, url: Url) -> None:
             with db.transaction(engine) as tx:
                 offer = hosts.offer_now(tx, name=url.host, offer_s=settings.offer_s, isolate=settings.settle_urls)
             if offer is None:
-                time.sleep(POLL_S)
+                time.sleep(0.1)
             else:
                 visit(worker, offer.host_id, offer.token)
         if row["state"] == UrlState.QUEUED:

@@ -36,7 +36,6 @@ from app.store.page_list import ListedPage
 
 LIMIT_MOST = 10_000
 CAPTURES_MOST = 1_000  # of a URL, the latest
-_ID_DIGITS = 19  # of a bigint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -315,7 +314,7 @@ def _chosen(engine: Engine, found: CapturedUrl, at: str, option: str, plain: boo
 
     plain: of a rendered document the answer that it was made from
     """
-    if at.isascii() and at.isdecimal() and len(at) < _ID_DIGITS:
+    if at.isascii() and at.isdecimal() and len(at) < 19:  # digits: within a bigint
         chosen = next((each for each in found.captures if each.id == int(at)), None)
         if chosen is not None and plain and chosen.rendered_from is not None:
             chosen = next((each for each in found.captures if each.id == chosen.rendered_from), None)

@@ -46,8 +46,6 @@ from app.store.page_list import like
 
 USUAL: Final = "7d"
 START: Final = "start"
-COMPARED_S: Final = 60.0  # of a page, which a site wrote
-POLL_S: Final = 1.0
 MOST_WORDS: Final = 16
 STATE: Final = "changes.json"
 _COLUMNS: Final = (
@@ -61,7 +59,6 @@ _COLUMNS: Final = (
     ExportColumn("text_sha256", ColumnType.TEXT),
     ExportColumn("text", ColumnType.TEXT),
 )
-_BATCH: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +77,7 @@ class ChangesWish:
     words: str | None = None
     passages: bool = False
     with_text: bool = False
-    compared_s: float = COMPARED_S
+    compared_s: float = 60.0  # of a page, which a site wrote
 
 
 class PageChange(NamedTuple):
@@ -132,7 +129,7 @@ class Changes:
         with self._readers() as readers:
             while True:
                 yield from self._ready(readers)
-                wait(POLL_S)
+                wait(1.0)
 
     def _readers(self) -> AbstractContextManager[Readers | None]:
         return nullcontext() if self._comparing is None else reading(self._comparing.settings)
@@ -318,7 +315,7 @@ def _batches(found: Iterator[PageChange], counted: list[int]) -> Iterator[list[R
             (each.cursor, str(each.change), each.at, each.url, each.host, each.title, each.why, digest, each.text)
         )
         counted[0] += 1
-        if len(lot) == _BATCH:
+        if len(lot) == 100:
             yield lot
             lot = []
     if lot:

@@ -27,7 +27,6 @@ from app.store.url_rows import RoundLot
 
 NAME_BYTES_MOST = 100
 _USUAL = CrawlSpec()
-LEASE_S = 600.0  # after a crash in between, another begins the round
 _log = structlog.get_logger()
 
 
@@ -181,7 +180,7 @@ def begin(engine: Engine, settings: Settings) -> int:
     begun = 0
     while True:
         with db.transaction(engine) as tx:
-            due = crawl_rows.lend_round(tx, lease_s=LEASE_S)
+            due = crawl_rows.lend_round(tx, lease_s=600.0)  # after a crash in between, another begins the round
         if due is None:
             return begun
         woken = go_round(engine, due.name, settings)

@@ -14,7 +14,6 @@ from app.store import crawl_metrics, db, deletion
 from app.store.crawls import Crawl
 from app.words import counted
 
-POLL_S = 0.25
 HOSTS_AT_ONCE = 1_000
 
 
@@ -66,4 +65,4 @@ def _await_visits(engine: Engine, crawl: Crawl, within_s: float) -> None:
         if time.monotonic() > until:
             visits = counted(running, "visit is", "visits are")
             raise ServiceError(f"crawl {crawl.name}", f"{visits} still at its hosts; try again in a minute")
-        time.sleep(POLL_S)
+        time.sleep(0.25)

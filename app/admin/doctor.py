@@ -27,10 +27,7 @@ from app.policy import identity
 from app.store import caps, crawls, db, hosts, migrate, visits
 from app.words import counted
 
-LITTLE_SPACE_BYTES = 1024**3
-LEAST_SPACE_BYTES = 100 * 1024**2
 MOST_NAMED = 10
-LONG_BACKLOG = 10_000  # pages, as in app/metrics/ship/alerts.yml
 NAME = "handlers"
 
 
@@ -190,8 +187,8 @@ def _home(home: Path) -> Check:
         )
     free = shutil.disk_usage(there).free
     finding = f"{home.absolute()}, {free / 1e9:,.1f} GB free"
-    if free < LITTLE_SPACE_BYTES:
-        grade = Grade.FAIL if free < LEAST_SPACE_BYTES else Grade.WARN
+    if free < 1024**3:
+        grade = Grade.FAIL if free < 100 * 1024**2 else Grade.WARN
         return Check(name="home", grade=grade, finding=finding, remedy="make room, or set TIPTOE_HOME to a larger disk")
     return Check(name="home", grade=Grade.OK, finding=finding)
 
@@ -272,7 +269,7 @@ def _dispatch(queues: Sequence[Mapping[str, Any]], latest: Sequence[Mapping[str,
 def _backlog(found: Mapping[str, int]) -> Check:
     """Check what waits for the features that serve the whole fleet: as much as an alert counts is a warning."""
     waiting = ", ".join(f"{counted(n, 'page')} for {queue}" for queue, n in sorted(found.items()))
-    if max(found.values(), default=0) <= LONG_BACKLOG:
+    if max(found.values(), default=0) <= 10_000:  # pages, as in app/metrics/ship/alerts.yml
         return Check(name="backlog", grade=Grade.OK, finding=waiting)
     return Check(
         name="backlog",

@@ -4,7 +4,7 @@ It begins with how the URL as sent differs from the URL as given, which `app.pol
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from typing import Any
@@ -102,15 +102,15 @@ class Explanation:
 
     asked: str
     url: str | None
-    changed: list[str]
-    host: Row | None
-    host_waits_for: str | None
-    host_unsent: str | None
-    robots: Ruling | None
-    crawls: list[InCrawl]
-    elsewhere: list[WouldBe]
+    changed: list[str] = field(default_factory=list)
+    host: Row | None = None
+    host_waits_for: str | None = None
+    host_unsent: str | None = None
+    robots: Ruling | None = None
+    crawls: list[InCrawl] = field(default_factory=list)
+    elsewhere: list[WouldBe] = field(default_factory=list)
     suppressions: list[Mapping[str, Any]]
-    fetches: list[Mapping[str, Any]]
+    fetches: list[Mapping[str, Any]] = field(default_factory=list)
 
 
 def why(engine: Engine, settings: Settings, text: str) -> Explanation:
@@ -130,25 +130,28 @@ def why(engine: Engine, settings: Settings, text: str) -> Explanation:
         met = {row.url["crawl_id"] for row in known}
         forms = dict.fromkeys(row.url["url"] for row in known)
         judged = ruling(stored, _known_as(canon, known) or url, settings)
-        return Explanation(
+        others = [_would_be(tx, crawl, url, host, refused, judged) for id, crawl in every.items() if id not in met]
+        found = Explanation(
             asked=text,
             url=url.text,
             changed=respelt(text, url) + [f"known as, and sent as: {form}" for form in forms if form != url.text],
-            host=host,
-            host_waits_for=None if host is None else host_waits_for(host),
-            host_unsent=None
-            if host is None
-            else unsent_lately(fetches.unsent(tx, host_id=host["id"], n=50), host["now"]),
             robots=judged,
             crawls=known,
-            elsewhere=[
-                would_be
-                for crawl in every.values()
-                if crawl.id not in met and (would_be := _would_be(tx, crawl, url, host, refused, judged)) is not None
-            ],
+            elsewhere=[would_be for would_be in others if would_be is not None],
             suppressions=refused,
-            fetches=[] if host is None else fetches.of_url(tx, host_id=host["id"], key=url.key, n=10),
         )
+        return found if host is None else _with_host(tx, found, host, url)
+
+
+def _with_host(tx: Connection, found: Explanation, host: Row, url: Url) -> Explanation:
+    """Add what is known of the URL's host, and of its requests."""
+    return replace(
+        found,
+        host=host,
+        host_waits_for=host_waits_for(host),
+        host_unsent=unsent_lately(fetches.unsent(tx, host_id=host["id"], n=50), host["now"]),
+        fetches=fetches.of_url(tx, host_id=host["id"], key=url.key, n=10),
+    )
 
 
 def _known_as(canon: Canon, known: Sequence[InCrawl]) -> Url | None:
@@ -203,49 +206,36 @@ def _no_url(engine: Engine, settings: Settings, text: str) -> Explanation:
         refused = suppressions.of_url(tx, sha256(shown.encode("utf-8", "surrogatepass")).digest())
     if not refused:
         canonical(settings, text)
-    return Explanation(
-        asked=text,
-        url=None,
-        changed=[],
-        host=None,
-        host_waits_for=None,
-        host_unsent=None,
-        robots=None,
-        crawls=[],
-        elsewhere=[],
-        suppressions=refused,
-        fetches=[],
-    )
+    return Explanation(asked=text, url=None, suppressions=refused)
 
 
 def _known(tx: Connection, url: Url, host: Row, every: Mapping[int, Crawl]) -> list[InCrawl]:
+    """A row for each crawl that knows the URL."""
     documents = pages.of_url(tx, host_id=host["id"], key=url.key)
     duplicates = pages.duplicates_of_url(tx, host_id=host["id"], key=url.key)
     rendered = renders.of_url(tx, host_id=host["id"], key=url.key)
     here = renders.workers(tx) if rendered else []
-    return [
-        InCrawl(
-            crawl=row["crawl"],
-            crawl_state=row["crawl_state"],
-            state=said_state(row["state"], retrying=row["retrying"], is_fetched=row["fetched_at"] is not None),
-            url=row,
-            scope=_scope(every[row["crawl_id"]], url, row["depth"], row["hops"]),
-            page=documents.get(row["crawl_id"]),
-            duplicate=duplicates.get(row["crawl_id"]),
-            waits_for=url_waits_for(row, every[row["crawl_id"]], host),
-            effects=effects(
-                directives=row["directives"],
-                opt_out=row["opt_out"],
-                honours=every[row["crawl_id"]].honour_opt_outs,
-            ),
-            rendering=rendering.of_page(rendered[row["crawl_id"]], every[row["crawl_id"]].render, here)
-            if row["crawl_id"] in rendered
-            else [],
-            archived=(kept := captures.of_url(tx, host_id=host["id"], crawl_id=row["crawl_id"], key=url.key)),
-            unarchived=None if kept or row["fetched_at"] is None else no_archive(every[row["crawl_id"]]),
+    found = []
+    for row in urls.find(tx, host_id=host["id"], key=url.key):
+        id, crawl, is_fetched = row["crawl_id"], every[row["crawl_id"]], row["fetched_at"] is not None
+        kept = captures.of_url(tx, host_id=host["id"], crawl_id=id, key=url.key)
+        found.append(
+            InCrawl(
+                crawl=row["crawl"],
+                crawl_state=row["crawl_state"],
+                state=said_state(row["state"], retrying=row["retrying"], is_fetched=is_fetched),
+                url=row,
+                scope=_scope(crawl, url, row["depth"], row["hops"]),
+                page=documents.get(id),
+                duplicate=duplicates.get(id),
+                waits_for=url_waits_for(row, crawl, host),
+                effects=effects(directives=row["directives"], opt_out=row["opt_out"], honours=crawl.honour_opt_outs),
+                rendering=rendering.of_page(rendered[id], crawl.render, here) if id in rendered else [],
+                archived=kept,
+                unarchived=no_archive(crawl) if is_fetched and not kept else None,
+            )
         )
-        for row in urls.find(tx, host_id=host["id"], key=url.key)
-    ]
+    return found
 
 
 def _scope(crawl: Crawl, url: Url, depth: int, hops: int) -> str:

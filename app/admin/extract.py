@@ -27,13 +27,11 @@ from app.words import none_of
 
 PAGES_AT_ONCE = 5_000
 LOOK_S = 0.25
-FAILURES_MOST = 1_000
 EXAMPLES_MOST = 3  # of a cause
 # As app.features.extract.child writes causes.
 MISFITS = "item does not fit: "
 _FAULT = re.compile(rf"(?:^{MISFITS}|; )(?P<field>[^:;]+): (?P<why>.+?) \(got (?P<value>.{{1,60}}?)\)(?=; |$)")
 _RAISED = re.compile(r"raised (?P<error>\w+)\b.*(?P<line>\(\S+:\d+\))")
-_PLACE_IN_LIST = re.compile(r"\.\d+(?=\.|$)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,7 +297,7 @@ def causes(engine: Engine, handler: str, crawl_name: str | None = None) -> list[
     """Why a handler failed, the most frequent cause first; of its latest failures."""
     crawl_id = crawls.find(engine, crawl_name).id if crawl_name else None
     with db.transaction(engine) as tx:
-        failed: list[Failed] = extractions.failures(tx, handler=handler, crawl_id=crawl_id, n=FAILURES_MOST)
+        failed: list[Failed] = extractions.failures(tx, handler=handler, crawl_id=crawl_id, n=1_000)
     found: dict[str, FailureCause] = {}
     for each in failed:
         for key, fault in _faults(each).items():
@@ -316,7 +314,7 @@ def _faults(failed: Failed) -> dict[str, FailureCause]:
     """The causes of one failure, by what they are told apart by: the field, or the error and its line."""
     found: dict[str, FailureCause] = {}
     for fault in _FAULT.finditer(failed.cause) if failed.cause.startswith(MISFITS) else ():
-        name = _PLACE_IN_LIST.sub("[]", fault["field"])
+        name = re.sub(r"\.\d+(?=\.|$)", "[]", fault["field"])
         cause = FailureCause(failed.handler, f"{MISFITS}{name}: {fault['why']}", field=name, values=[fault["value"]])
         found.setdefault(name, cause)
     if found:

@@ -27,7 +27,6 @@ from app.store.crawls import Crawl
 from app.store.feed import PageOfFeed, PagePlace
 
 AT_ONCE: Final = 200
-MARGIN: Final = timedelta(seconds=10)  # a transaction that stands idle for so long is ended
 
 
 class StoredPage(CrawledPage):
@@ -144,7 +143,8 @@ class PageFeed:
     def arrived(self) -> Iterator[StoredPage]:
         """Pages that arrived since the last look, in the order of their requests. Sets `look_s`."""
         began = time.monotonic()
-        reach = timedelta(seconds=self.settings.lease_s) + MARGIN
+        # A transaction that stands idle for so long is ended.
+        reach = timedelta(seconds=self.settings.lease_s) + timedelta(seconds=10)
         with db.transaction(self.engine) as tx:
             now = server.now(tx)
             found = feed.arrived(tx, crawl_id=self.crawl.id, since=self._looked - reach, known_until=self.began)

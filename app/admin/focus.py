@@ -25,7 +25,6 @@ from app.store import crawls, db, hosts, recrawls, suppressions, urls
 from app.store.url_rows import admission
 
 Row = Mapping[str, Any]
-MOST_PATTERNS = 1_000
 DAYS = 7
 
 
@@ -84,7 +83,7 @@ def patterns_of(engine: Engine, name: str) -> list[dict[str, Any]]:
     """The patterns of a host's URLs in every crawl, the most refused first. Raises InputError for an unknown host."""
     host = hosts_of.known(engine, name)
     with db.transaction(engine) as tx:
-        rows = patterns.report(tx, host_id=host["id"], n=MOST_PATTERNS)
+        rows = patterns.report(tx, host_id=host["id"], n=1_000)
     return [{**row, "verdict": _verdict(row)} for row in rows]
 
 

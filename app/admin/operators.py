@@ -14,9 +14,6 @@ from sqlalchemy import Engine
 from app.errors import TiptoeError
 from app.store import db, operator_log
 
-DETAIL_MOST = 2_000  # characters
-SUBJECT_MOST = 2_600  # bytes: an entry of a B-tree index holds 2,704
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
@@ -53,7 +50,7 @@ def noted(engine: Engine, order: Order) -> Iterator[NotedOrder]:
             face=order.face,
             act=order.act,
             subject=_short(order.subject),
-            detail=order.detail and order.detail[:DETAIL_MOST],
+            detail=order.detail and order.detail[:2_000],  # characters
         )
     note = NotedOrder(id)
     try:
@@ -86,7 +83,8 @@ def user() -> str:
 
 
 def _short(subject: str) -> str:
-    return subject.encode("utf-8", "ignore")[:SUBJECT_MOST].decode("utf-8", "ignore")
+    # Bytes: an entry of a B-tree index holds 2,704.
+    return subject.encode("utf-8", "ignore")[:2_600].decode("utf-8", "ignore")
 
 
 def _end(engine: Engine, note: NotedOrder) -> None:

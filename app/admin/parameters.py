@@ -24,8 +24,6 @@ from app.store import db, hosts, pages
 from app.store import parameters as store
 from app.store.parameters import Fold, UrlForm
 
-MOST_PAGES = 200_000
-LOT = 500  # URLs: a settle of the host waits for 0.1 s
 _TRIES = 5  # of a lot whose new forms are linked meanwhile
 _EXISTS = "23505"  # SQLSTATE: unique_violation
 
@@ -53,7 +51,7 @@ def found(engine: Engine, name: str) -> HostParameters:
     """The parameters of a host. Reads its pages. Raises InputError for a host that no crawl has met."""
     host = hosts_of.known(engine, name)
     with db.transaction(engine) as tx:
-        brought = store.brought(tx, host_id=host["id"], n=MOST_PAGES)
+        brought = store.brought(tx, host_id=host["id"], n=200_000)
     dropped = sorted(host["dropped_parameters"])
     return HostParameters(host=host["name"], dropped=dropped, tested=parameters(brought))
 
@@ -133,7 +131,7 @@ def _fold_lot(
     """Fold the next URLs, under the host's lock. Returns the last of them, how many moved and were folded away."""
     with db.transaction(engine) as tx:
         hosts.lock(tx, [host_id])
-        rows = store.with_query(tx, host_id=host_id, after=after, n=LOT)
+        rows = store.with_query(tx, host_id=host_id, after=after, n=500)  # URLs: a settle of the host waits for 0.1 s
         if not rows:
             return None, 0, 0
         forms = [(row, new) for row in rows if (new := _form(canon, row)) is not None]

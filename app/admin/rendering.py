@@ -19,8 +19,6 @@ from app.store.renders import RenderWorker
 from app.words import counted
 
 NO_WORKER = "no worker renders here; start one with -Q render, or see `tiptoe doctor`"
-STATES: Final = ("done", "due", "failed", "vain")
-MOST_CAUSES: Final = 5
 # Reasons that are no words for a person by themselves.
 _REFUSED: Final[Mapping[str, str]] = {
     RenderRefusal.TYPE: "images, fonts and media",
@@ -92,14 +90,16 @@ def of_crawl(tx: Connection, crawl_id: int, mode: str) -> CrawlRenderings | None
     rows = renders.of_crawl(tx, crawl_id)
     if not rows:
         return None
-    pages = {state: sum(row["pages"] for row in rows if row["state"] == state) for state in STATES}
+    pages = {
+        state: sum(row["pages"] for row in rows if row["state"] == state) for state in ("done", "due", "failed", "vain")
+    }
     causes = [(row["cause"], row["pages"]) for row in rows if row["state"] == "failed"]
     return CrawlRenderings(
         **pages,
         mean_s=next((row["wall_ms"] / 1000 for row in rows if row["state"] == "done" and row["wall_ms"]), None),
         asked=sum(row["asked"] for row in rows),
         refused=_in_words(renders.refused_of_crawl(tx, crawl_id)),
-        causes=causes[:MOST_CAUSES],
+        causes=causes[:5],
         trouble=trouble(mode, renders.workers(tx)) if pages["due"] else None,
     )
 

@@ -44,7 +44,6 @@ MOST_HOSTS = 20
 MOST_CAUSES = 10
 MOST_SITEMAPS = 20
 MOST_SEEDS = 3
-MOST_LED = 1_000  # of the URLs that seeds redirect to
 LATEST_VISITS = 5
 DAYS = 7
 _OF_CRAWL = (  # of Totals
@@ -214,7 +213,8 @@ def traps_left(tx: Connection, crawl_id: int) -> list[str]:
 def led_away(tx: Connection, crawl: Crawl) -> list[str]:
     """Pages of other sites that seeds of the crawl redirect to: each is fetched alone."""
     scope = make_scope(crawl)
-    return [url for url in urls.led_to(tx, crawl_id=crawl.id, n=MOST_LED) if leads_away(scope, host_of_folder(url))]
+    # Of the URLs that seeds redirect to.
+    return [url for url in urls.led_to(tx, crawl_id=crawl.id, n=1_000) if leads_away(scope, host_of_folder(url))]
 
 
 def why_nothing(tx: Connection, crawl_id: int) -> list[str]:

@@ -42,7 +42,6 @@ from app.store import captures as capture_rows
 from app.store import crawls, db, hosts, renders
 from app.store.crawls import Crawl
 
-OPTION: Final = "--screenshot"
 AS_IT_IS: Final = {"content-type": RENDERED_TYPE, "content-security-policy": "script-src 'none'"}
 NOT_HEADERS: Final = frozenset({"content-encoding", "content-length", "set-cookie", "transfer-encoding"})
 
@@ -93,7 +92,7 @@ def take(
     """
     found = here(settings)
     if isinstance(found, BrowserProblem):
-        raise InputError(OPTION, found.line)
+        raise InputError("--screenshot", found.line)
     url = canonical(settings, text, engine=engine)
     kept = _kept(engine, settings, url, crawl=crawl, at=at, plain=plain or load)
     browsers = Browsers(found.path, most=1)

@@ -11,7 +11,6 @@ import codecs
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
@@ -25,7 +24,7 @@ from app.crawl.state.setup import make_resolver
 from app.errors import InputError
 from app.model import Refusal, RequestKind, Url
 from app.net.address import NO_CONTACT, Guard, make_guard
-from app.net.dns import DnsFailed, Resolver, ResolverLimits
+from app.net.dns import DnsFailed, Resolver
 from app.policy import scope
 from app.policy.candidate import in_front
 from app.policy.scope import ScopeKind
@@ -34,11 +33,8 @@ from app.store import caps, crawls, db, hosts, parameters, urls
 from app.store.crawls import Crawl
 from app.store.url_rows import Admitted, admission
 
-IMPORT_BATCH = 5_000
 MOST_BAD_LINES = 1_000
-TOLD_FROM = 100  # URLs of a host in a batch
 RESOLVE_S = 5.0
-LOOKUPS = ResolverLimits().threads  # at once
 WHY_NO_SEED = {
     Refusal.INVALID: "not a URL; write it in full, as https://example.org/",
     Refusal.SCHEME: "only http:// and https:// URLs can be crawled",
@@ -141,7 +137,7 @@ def add_urls(
     """Add URLs that have been read already, as `add` does."""
     added = known = 0
     remaining = _without_dropped(engine, settings, seeds)
-    while batch := list(islice(remaining, IMPORT_BATCH)):
+    while batch := list(islice(remaining, 5_000)):
         if not isinstance(crawl, Crawl):
             crawl = crawl()
         unique = list({url.key: url for url in batch}.values())
@@ -189,9 +185,10 @@ def out_of_reach(settings: Settings, urls: Sequence[Url], resolver: Resolver | N
     resolver: None: the system's
     """
     resolver, guard = resolver or make_resolver(settings), make_guard(settings.networks)
-    with ThreadPoolExecutor(LOOKUPS) as pool:  # one after the other, a thousand names would take a minute
-        found = pool.map(lambda url: _contactable(url, settings, resolver, guard), urls)
-        return [problem for problem in found if problem is not None]
+    for url in urls:  # one after the other, a thousand names would take a minute
+        resolver.begin(url.host)
+    found = (_contactable(url, settings, resolver, guard) for url in urls)
+    return [problem for problem in found if problem is not None]
 
 
 def _contactable(url: Url, settings: Settings, resolver: Resolver, guard: Guard) -> InputError | None:
@@ -275,7 +272,7 @@ def wake(engine: Engine, host_ids: Iterable[int]) -> int:
 def swell(engine: Engine, new: Mapping[int, int]) -> None:
     """Add many new URLs to their hosts' estimates, for the cap per host."""
     for host_id, n in new.items():
-        if n >= TOLD_FROM:
+        if n >= 100:  # of its URLs in a batch
             with db.transaction(engine) as tx:
                 caps.swell(tx, host_id=host_id, n=n)
 

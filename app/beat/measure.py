@@ -15,7 +15,6 @@ from app.store import caps, crawl_metrics, db, server
 from app.store.crawl_metrics import MeasuredSpan
 
 _log = structlog.get_logger()
-LONGEST_S = 86_400.0  # what a row is about at most: beat may have been away
 
 
 def measure(engine: Engine) -> int:
@@ -23,7 +22,7 @@ def measure(engine: Engine) -> int:
     with db.transaction(engine) as tx:
         if not server.be_alone(tx, "measure"):
             return 0
-        spans = crawl_metrics.spans(tx, longest_s=LONGEST_S)
+        spans = crawl_metrics.spans(tx, longest_s=86_400.0)  # what a row is about at most: beat may have been away
         if spans:
             crawl_metrics.put(tx, _rows(tx, spans))
         crawl_metrics.prune(tx, days=90)

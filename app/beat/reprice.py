@@ -22,7 +22,6 @@ from app.store import caps, db, recrawls
 from app.store.recrawls import Priced, Sampled
 
 _log = structlog.get_logger()
-MOST = 20_000
 ENOUGH = 2_000  # pages that a price is reckoned from
 
 
@@ -33,7 +32,7 @@ def reprice(engine: Engine, settings: Settings) -> int:
         budgeted = {crawl.id: profile for crawl, profile in found if profile is not None and profile.requests_per_day}
         freed = [crawl.id for crawl, _ in found if crawl.id not in budgeted and crawl.recrawl_price_s is not None]
         percent = caps.sample_percent(tx) if budgeted else 100.0
-        pages = recrawls.sample(tx, list(budgeted), percent=percent, n=MOST) if budgeted else []
+        pages = recrawls.sample(tx, list(budgeted), percent=percent, n=20_000) if budgeted else []
     prices = {
         crawl_id: _price_s([page for page in pages if page.crawl_id == crawl_id], profile, settings, percent)
         for crawl_id, profile in budgeted.items()

@@ -44,8 +44,6 @@ AT_ONCE = 100  # pages
 BYTES_AT_ONCE = 8_000_000  # of their bodies; one page at least
 AHEAD = 2  # pages for each reader, which need not wait for the next: their time fits into `reread.IDLE_S`
 LOT_S = 1.0  # a lot that has read for so long is written
-SHARE_S = 1.0  # of the five seconds between two runs of beat's janitor
-REST_S = 600.0  # after all that could be read here was: the others' documents are away, or on other machines
 KINDLY = ("nice", "-n", "10", *ARGV)
 _NO_TEXT = {"noindex", "noarchive", "none"}
 
@@ -212,7 +210,7 @@ class RereadJanitor:
         self._rests: dict[int, float] = {}  # until when a crawl is left alone, in monotonic seconds
         self._alone = threading.Lock()
 
-    def run(self, *, within_s: float = SHARE_S) -> bool:
+    def run(self, *, within_s: float = 1.0) -> bool:  # beat runs it every five seconds
         """Read for so long, one lot at least. Returns whether there may be more that can be read here."""
         if not self._alone.acquire(blocking=False):
             return False
@@ -233,7 +231,8 @@ class RereadJanitor:
             if time.monotonic() > until:
                 return True
         self._marks.pop(crawl_id, None)
-        self._rests[crawl_id] = time.monotonic() + REST_S
+        # After all that could be read here was: the others' documents are away, or on other machines.
+        self._rests[crawl_id] = time.monotonic() + 600.0
         return False
 
 

@@ -12,13 +12,12 @@ from app.store import budgets, db, hosts, visits
 
 _log = structlog.get_logger()
 PRUNE_BATCH = 10_000
-WAKE_BATCH = 200_000  # hosts: some 0.2 s for a crawl
 
 
 def sweep(engine: Engine) -> dict[str, int]:
     """Sweep. Returns how many were found of each kind: hosts woken and paused, visits lost, unused budgets pruned."""
     with db.transaction(engine) as tx:
-        woken = hosts.wake_forgotten(tx, most=WAKE_BATCH)
+        woken = hosts.wake_forgotten(tx, most=200_000)  # hosts: some 0.2 s for a crawl
     with db.transaction(engine) as tx:
         paused = hosts.pause_outlived(tx)
     with db.transaction(engine) as tx:

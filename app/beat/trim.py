@@ -20,7 +20,6 @@ from app.store import db, suppressions
 
 _log = structlog.get_logger()
 BLOCKS = 1_024  # that a sample reads: some 20,000 URLs
-MOST = 5_000  # evictions per sample
 
 
 def trim(engine: Engine, settings: Settings) -> int:
@@ -56,7 +55,7 @@ def _thin(
     if cap is None or waiting <= cap:
         return 0
     with db.transaction(engine) as tx:
-        weakest = store.weakest_of(tx, crawl_ids, n=min(waiting - cap, MOST), percent=percent)
+        weakest = store.weakest_of(tx, crawl_ids, n=min(waiting - cap, 5_000), percent=percent)  # evictions a sample
         free = store.lock_unvisited(tx, {weak.host_id for weak in weakest})
         weakest = [weak for weak in weakest if weak.host_id in free]
         gone = caps.make_room(settings, tx, weakest)

@@ -24,7 +24,6 @@ from app.words import scalar
 MESSAGE_BYTES_MOST: Final = 256 * 1024**2
 NOISE_MOST: Final = 200  # of each: a page may log in an endless loop
 NOISE_BYTES_MOST: Final = 64 * 1024  # of one message: what a page logs may have any length, and 200 of them queue here
-_CHUNK: Final = 1 << 18
 # Messages that a page can make at will, and that are only counted or shown.
 _NOISE: Final = frozenset(
     {
@@ -102,7 +101,7 @@ class DevToolsPipe:
 
     def _read_messages(self) -> None:
         buffer = bytearray()
-        while chunk := os.read(self._read_fd, _CHUNK):
+        while chunk := os.read(self._read_fd, 1 << 18):
             start = len(buffer)
             buffer += chunk
             if (end := buffer.rfind(b"\0", start)) < 0:

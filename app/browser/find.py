@@ -31,7 +31,6 @@ INSTALL: Final = (
     "apt-get install chromium, or `pip install playwright` and `playwright install chromium`; "
     "elsewhere set TIPTOE_CHROMIUM=/path/to/chromium"
 )
-_VERSION: Final = re.compile(r"\b(\d+)(?:\.\d+){1,3}\b")
 _WORD = "rendered"
 _PAGE = PlainResponse(
     url="http://trial.invalid/",
@@ -82,7 +81,7 @@ def _version(executable: str) -> str | BrowserProblem:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return BrowserProblem(f"{executable} --version: {error}", INSTALL)
-    found = _VERSION.search(said.stdout)
+    found = re.search(r"\b(\d+)(?:\.\d+){1,3}\b", said.stdout)
     if found is None or "chrom" not in said.stdout.lower():
         last = (said.stderr.strip().splitlines() or ["it says no version"])[-1]
         return BrowserProblem(f"{executable} is no Chromium: {last[:100]}", INSTALL)

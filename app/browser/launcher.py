@@ -24,22 +24,38 @@ import socket
 import struct
 import sys
 from contextlib import suppress
+from enum import IntFlag
 from typing import NoReturn, TypedDict
 
 LACKING = 125  # as env(1) and timeout(1) end when they fail themselves
 
-_NEWNS, _NEWUSER, _NEWPID, _NEWNET = 0x00020000, 0x10000000, 0x20000000, 0x40000000  # sched.h
-_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REMOUNT = 0x1, 0x2, 0x4, 0x8, 0x20  # sys/mount.h
-_MS_NOATIME, _MS_NODIRATIME, _MS_BIND, _MS_REC, _MS_PRIVATE = 0x400, 0x800, 0x1000, 0x4000, 0x40000
-_MS_RELATIME, _MNT_DETACH = 0x200000, 0x2
-_KEPT = (  # of a mount, as statvfs(3) tells it and as mount(2) takes it: a user namespace may not take any away
-    *((flag, flag) for flag in (_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_NOATIME, _MS_NODIRATIME)),
-    (0x1000, _MS_RELATIME),
-)
 _OUTSIDE = "/outside"
-_SET_PDEATHSIG, _SET_NO_NEW_PRIVS = 1, 38  # sys/prctl.h
-_SIOCGIFFLAGS, _IFF_UP = 0x8913, 0x1  # sys/ioctl.h, net/if.h
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _New(IntFlag):
+    """Namespaces, as unshare(2) takes them (sched.h)."""
+
+    NS = 0x00020000
+    USER = 0x10000000
+    PID = 0x20000000
+    NET = 0x40000000
+
+
+class _Mount(IntFlag):
+    """Flags of mount(2) (sys/mount.h)."""
+
+    RDONLY = 0x1
+    NOSUID = 0x2
+    NODEV = 0x4
+    NOEXEC = 0x8
+    REMOUNT = 0x20
+    NOATIME = 0x400
+    NODIRATIME = 0x800
+    BIND = 0x1000
+    REC = 0x4000
+    PRIVATE = 0x40000
+    RELATIME = 0x200000
 
 
 class Launch(TypedDict):
@@ -90,11 +106,11 @@ def main(launch: Launch) -> int:
 def _leave_network(launch: Launch) -> None:
     """Enter namespaces of our own: as root, else as the owner of a new user namespace."""
     if os.geteuid() == 0:
-        if not _libc.unshare(_NEWNET | _NEWPID | _NEWNS):
+        if not _libc.unshare(_New.NET | _New.PID | _New.NS):
             return
         _drop(launch)  # root of a container, without CAP_SYS_ADMIN: it may do what anybody may
     uid, gid = os.geteuid(), os.getegid()
-    _must(_libc.unshare(_NEWUSER | _NEWNET | _NEWPID | _NEWNS), "namespaces")
+    _must(_libc.unshare(_New.USER | _New.NET | _New.PID | _New.NS), "namespaces")
     for name, content in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
         with _step("namespaces"), open(f"/proc/self/{name}", "w") as file:
             file.write(content)
@@ -108,12 +124,12 @@ def _become(launch: Launch, alive: int) -> NoReturn:
         _bound(launch)
         if os.geteuid() == 0:
             _drop(launch)
-        _must(_libc.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "privileges")
-        _must(_libc.prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "privileges")  # after the last change of ids
+        _must(_libc.prctl(38, 1, 0, 0, 0), "privileges")  # PR_SET_NO_NEW_PRIVS
+        _must(_libc.prctl(1, signal.SIGKILL, 0, 0, 0), "privileges")  # PR_SET_PDEATHSIG, after the last change of ids
         if select.select([alive], [], [], 0)[0]:
             os._exit(LACKING)  # the launcher died before that
         if not launch["argv"]:
-            _must(_libc.unshare(_NEWUSER), "sandbox")  # Chromium's own does the same
+            _must(_libc.unshare(_New.USER), "sandbox")  # Chromium's own does the same
             os._exit(0)
         _hand_pipes(launch)
         with _step("program"):
@@ -126,7 +142,7 @@ def _become(launch: Launch, alive: int) -> NoReturn:
 def _show(launch: Launch) -> None:
     """Change to a root that holds what is shown, and nothing else."""
     os.umask(0o022)
-    _must(_libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "folders")
+    _must(_libc.mount(b"none", b"/", None, _Mount.REC | _Mount.PRIVATE, None), "folders")
     sources = {path: os.path.realpath(path) for path in launch["shown"] if os.path.exists(path)}
     _mount_tmpfs("/tmp", "size=1m,mode=755")  # a place to change from, which is behind us then
     with _step("folders"):
@@ -139,15 +155,15 @@ def _show(launch: Launch) -> None:
         for path, source in sources.items():
             _bind(f"{_OUTSIDE}{source}", path)
         # A container may forbid it: Chromium then sees the processes' numbers of the outside, and runs all the same.
-        if _libc.mount(b"proc", b"/proc", b"proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, None):
+        if _libc.mount(b"proc", b"/proc", b"proc", _Mount.NOSUID | _Mount.NODEV | _Mount.NOEXEC, None):
             _bind(f"{_OUTSIDE}/proc", "/proc")
-        _must(_libc.umount2(_OUTSIDE.encode(), _MNT_DETACH), "folders")
+        _must(_libc.umount2(_OUTSIDE.encode(), 2), "folders")  # MNT_DETACH
         os.rmdir(_OUTSIDE)
         _write_protect(launch["folder"])
 
 
 def _mount_tmpfs(path: str, options: str) -> None:
-    flags = _MS_NOSUID | _MS_NODEV
+    flags = _Mount.NOSUID | _Mount.NODEV
     _must(_libc.mount(b"tmpfs", path.encode(), b"tmpfs", flags, options.encode()), "folders")
 
 
@@ -157,7 +173,7 @@ def _bind(source: str, path: str) -> None:
     elif not os.path.exists(path):
         os.makedirs(os.path.dirname(path), exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o644))
-    _must(_libc.mount(source.encode(), path.encode(), None, _MS_BIND | _MS_REC, None), "folders")
+    _must(_libc.mount(source.encode(), path.encode(), None, _Mount.BIND | _Mount.REC, None), "folders")
 
 
 def _write_protect(folder: str) -> None:
@@ -169,8 +185,10 @@ def _write_protect(folder: str) -> None:
         if place == folder.encode() or (place + b"/").startswith(b"/proc/"):
             continue
         has = os.statvfs(place).f_flag
-        kept = sum(flag for told, flag in _KEPT if has & told)
-        flags = _MS_REMOUNT | _MS_BIND | _MS_RDONLY | kept
+        kept = has & (_Mount.NOSUID | _Mount.NODEV | _Mount.NOEXEC | _Mount.NOATIME | _Mount.NODIRATIME)
+        if has & 0x1000:  # statvfs(3) has another bit for it than mount(2)
+            kept |= _Mount.RELATIME
+        flags = _Mount.REMOUNT | _Mount.BIND | _Mount.RDONLY | kept  # a user namespace may take none of them away
         _must(_libc.mount(None, place, None, flags, None), "folders")
 
 
@@ -180,8 +198,8 @@ def _check_network() -> None:
     if names != ["lo"]:
         raise _Lacking("network", f"it has {', '.join(names) or 'no loopback'}")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        answer = fcntl.ioctl(probe, _SIOCGIFFLAGS, struct.pack("16sh14x", b"lo", 0))
-    if struct.unpack("16sh14x", answer)[1] & _IFF_UP:
+        answer = fcntl.ioctl(probe, 0x8913, struct.pack("16sh14x", b"lo", 0))  # SIOCGIFFLAGS
+    if struct.unpack("16sh14x", answer)[1] & 0x1:  # IFF_UP
         raise _Lacking("network", "its loopback is up")
 
 

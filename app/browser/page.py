@@ -32,9 +32,7 @@ PROBE_SHARE: Final = 5  # a look at a large document takes long: then no more th
 SCROLLS_MOST: Final = 10
 SLOW: Final = 10  # looks: a browser that takes long to answer one, on a busy machine, takes long for all that it does
 FORGETS: Final = 0.5  # of the longest look, with each further one
-MOST: Final = 2
 LEAST_S: Final = 15.0  # that a page has, however late its browser is there
-IDLE_S: Final = 60.0
 
 
 class PageRest:
@@ -121,10 +119,7 @@ class PageRest:
 
 
 READ_S: Final = 8.0  # to hand the document over after the deadline; scripts are stopped then
-PATIENCES_S: Final = (1.0, 2.0, 4.0)  # after each, what runs is interrupted: a script, or a reading that takes long
 CLOSE_S: Final = 2.0  # of READ_S: to drop the page
-OWN_ERRORS: Final = "chrome-error:"  # pages that say that a site cannot be reached: no document of the site's
-MEASURE_S: Final = 0.25
 _log = structlog.get_logger()
 
 
@@ -221,7 +216,7 @@ class OpenPage:
         if self._not_taken is not None:
             raise BrowserGone(f"it did not take the answer: {self._not_taken}")
         now = time.monotonic()
-        if now - self._measured_at >= MEASURE_S:
+        if now - self._measured_at >= 0.25:
             self._measured_at = now
             self._most_bytes = max(self._most_bytes, self._browser.memory_bytes())
             if self._most_bytes > self._bounds.memory_bytes:
@@ -243,7 +238,8 @@ class OpenPage:
         page = self._evaluated(self._targets.main, world, f"tiptoe.read({most})", until=self._channel.until)
         if page is None:
             raise BrowserHung("it gave no document")
-        if page["url"].startswith(OWN_ERRORS):
+        # Pages that say that a site cannot be reached: no document of the site's.
+        if page["url"].startswith("chrome-error:"):
             raise BrowserGone("it did not take the answer, and showed an error of its own")
         frames = self._frames(most)
         html, is_cut = _cut(_with_frames(page["html"], frames), most)
@@ -279,7 +275,8 @@ class OpenPage:
 
     def _evaluated(self, session: str, world: int, expression: str, *, until: float) -> Mapping[str, Any] | None:
         """Evaluate it in our world, until then. Scripts that began before they were forbidden are interrupted again."""
-        for patience_s in PATIENCES_S:
+        # After each, what runs is interrupted: a script, or a reading that takes long.
+        for patience_s in (1.0, 2.0, 4.0):
             if time.monotonic() >= until:
                 break
             answers: list[Mapping[str, Any] | None] = []
@@ -362,7 +359,7 @@ class Browsers:
     wear        after which a browser is replaced;   idle_s: so long without a page it is ended
     """
 
-    def __init__(self, executable: str, *, most: int = MOST, wear: Wear | None = None, idle_s: float = IDLE_S) -> None:
+    def __init__(self, executable: str, *, most: int = 2, wear: Wear | None = None, idle_s: float = 60.0) -> None:
         self._pool = ProcessPool(partial(BrowserProcess, executable, wear or Wear()), idle_s=idle_s, most=most)
 
     def render(

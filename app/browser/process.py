@@ -21,7 +21,6 @@ from app.browser.values import BrowserProblem
 from app.sandbox.child import allowed
 
 _TICKS_S: Final = 1 / os.sysconf("SC_CLK_TCK")
-_HELD: Final = (b"RssAnon:", b"RssShmem:")  # not RssFile: all of them share the program's own pages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +79,8 @@ def _stat(pid: int) -> list[str]:
 
 def _held_bytes(pid: int) -> int:
     with suppress(OSError), open(f"/proc/{pid}/status", "rb") as file:
-        return sum(int(line.split()[1]) * 1024 for line in file if line.startswith(_HELD))
+        # Not RssFile: all of them share the program's own pages.
+        return sum(int(line.split()[1]) * 1024 for line in file if line.startswith((b"RssAnon:", b"RssShmem:")))
     return 0
 
 
@@ -142,9 +142,7 @@ UNSAFE: Final = (b"--no-sandbox", b"--disable-seccomp-filter-sandbox", b"--disab
 
 
 START_S: Final = 30.0
-LOOK_S: Final = 1.0
 BUSY: Final = "see whether the machine is busy"
-_SAID_BYTES: Final = 4_000
 _WATCHED: Final = [{"type": kind} for kind in ("service_worker", "shared_worker")]
 
 
@@ -228,7 +226,7 @@ class BrowserProcess:
     def memory_bytes(self) -> int:
         """Memory of its processes, as in `use`. New ones are found within a second: it takes a look at all."""
         now = time.monotonic()
-        if now - self._looked_at >= LOOK_S:
+        if now - self._looked_at >= 1.0:
             self._pids, self._looked_at = self.use().pids, now
         return held_bytes(self._pids)
 
@@ -276,7 +274,7 @@ class BrowserProcess:
     def _problem(self, gone: BrowserGone) -> BrowserProblem:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(1.0)
-        said = os.pread(self._said.fileno(), os.fstat(self._said.fileno()).st_size, 0)[-_SAID_BYTES:]
+        said = os.pread(self._said.fileno(), os.fstat(self._said.fileno()).st_size, 0)[-4_000:]
         code = self._process.poll()
         if code is not None and (found := guard.lacking(said, code)) is not None:
             return found

@@ -22,11 +22,7 @@ from app.browser.connection import PageChannel
 from app.browser.values import ASKS_MOST, Answer, Ask, Bounds, PlainResponse, Refused, ResourceKind, SubRequest
 from app.model.render import RenderRefusal
 
-REFUSED_MOST: Final = 2_000  # a page that goes on asking after so many refusals is not waited for
 RELOADS_MOST: Final = 1
-REDIRECTED: Final = "about:redirected"  # in place of the document that asks, after a redirect of another origin
-PHRASE: Final = "-"  # without one Chromium takes no status that it does not know, such as 299 or 520
-_LAST: Final = 9  # the priority of kinds without one
 
 
 class Held(Enum):
@@ -233,7 +229,7 @@ class Traffic:
 
     @property
     def is_flood(self) -> bool:
-        return self.refused.total() >= REFUSED_MOST
+        return self.refused.total() >= 2_000  # a page that goes on asking after so many refusals is not waited for
 
     def refuse(self, reason: RenderRefusal, n: int = 1) -> None:
         """Count requests that were refused elsewhere."""
@@ -245,7 +241,7 @@ class Traffic:
         self.changed_at = time.monotonic()
         held_id: str = held["requestId"]
         if held.get("redirectedRequestId") in self._strayed:
-            frame_url = REDIRECTED
+            frame_url = "about:redirected"  # in place of the document that asks, after a redirect of another origin
         judged = judge(
             held,
             main_frame=self.main_frame,
@@ -303,7 +299,7 @@ class Traffic:
             self._fail(session, held_id)
             return
         self.asked += 1
-        priority = PRIORITIES.get(wanted.resource, _LAST)
+        priority = PRIORITIES.get(wanted.resource, 9)  # the priority of kinds without one
         heappush(self._waiting, _Ticket(priority, next(self._numbers), session, held_id, wanted))
         self._start()
 
@@ -361,7 +357,7 @@ class Traffic:
             answered,
             requestId=held_id,
             responseCode=answer.status,
-            responsePhrase=PHRASE,
+            responsePhrase="-",  # without one Chromium takes no status that it does not know, such as 299 or 520
             responseHeaders=handed_on(answer.headers, "page" if is_page else "other"),
             body=b64encode(answer.body).decode(),
         )

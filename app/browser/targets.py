@@ -15,14 +15,10 @@ from app.model.render import RenderRefusal
 WORLD: Final = "tiptoe"
 REPORT: Final = "__tiptoe_report"
 UNKNOWN: Final = "about:unknown"  # a document that asks, of which we were not told
-ROUTES_MOST: Final = 200
-ERRORS_MOST: Final = 20
-ERROR_CHARS: Final = 300
 _SCRIPTS: Final = files("app.browser") / "scripts"
 _WATCH: Final = (_SCRIPTS / "watch.js").read_text()
 _REFUSE: Final = (_SCRIPTS / "refuse.js").read_text()
 _REPORTS: Final = {reason.value: reason for reason in RenderRefusal}
-_EVERYTHING: Final = [{"urlPattern": "*", "requestStage": "Request"}]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -33,12 +29,12 @@ class PageTrace:
     errors: list[str] = field(default_factory=list)
 
     def route(self, url: str) -> None:
-        if len(self.routes) < ROUTES_MOST and url.startswith(("http:", "https:")):
+        if len(self.routes) < 200 and url.startswith(("http:", "https:")):
             self.routes[url] = None
 
     def error(self, text: str) -> None:
-        if len(self.errors) < ERRORS_MOST:
-            self.errors.append(text[:ERROR_CHARS])
+        if len(self.errors) < 20:
+            self.errors.append(text[:300])
 
 
 class Targets:
@@ -126,7 +122,7 @@ class Targets:
     def _prepare(self, session: str, *, has_document: bool) -> None:
         """Hold all that it asks for, and let it run. A kind of worker that refuses a command goes without it."""
         send = self._channel.send
-        send("Fetch.enable", session, patterns=_EVERYTHING)
+        send("Fetch.enable", session, patterns=[{"urlPattern": "*", "requestStage": "Request"}])
         send("Network.enable", session, maxTotalBufferSize=0, maxResourceBufferSize=0)
         if has_document:
             send("Runtime.enable", session)

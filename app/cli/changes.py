@@ -17,7 +17,6 @@ from app.words import counted
 if TYPE_CHECKING:
     from app.admin.changes import Changes, ChangesWish, PageChange, WrittenChanges
 
-SHOWN = 100  # of each kind
 
 Kinds = Annotated[
     list[str] | None,
@@ -164,7 +163,8 @@ def _show(found: "Changes") -> None:
     from app.admin.changes import PageChangeKind
 
     counts = Counter[str]()
-    pages: dict[PageChangeKind, deque[PageChange]] = {kind: deque(maxlen=SHOWN) for kind in PageChangeKind}
+    # The latest are shown, 100 of each kind.
+    pages: dict[PageChangeKind, deque[PageChange]] = {kind: deque(maxlen=100) for kind in PageChangeKind}
     for each in found.found:
         counts[each.change] += 1
         pages[each.change].append(each)

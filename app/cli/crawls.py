@@ -27,7 +27,6 @@ LIKENESS = {
     "near": "nearly the same",
     "review": "alike, for review",
 }
-MOST_SHELL_HOSTS = 20
 _TOTALS = ("name", "state", "ended_because", "round", "pages", "fetches", "failed", "bytes", "suppressed", "hosts")
 
 
@@ -129,7 +128,7 @@ def _show_needs_script(found: "Report") -> None:
     if with_routes:
         links = "links" if with_routes == 1 else "link"
         answer(f"{counted(with_routes, 'page')} {links} to pages behind a #, which are not followed.")
-    rows_table(("host", "pages", "with_data", "example"), found.needs_script[:MOST_SHELL_HOSTS])
+    rows_table(("host", "pages", "with_data", "example"), found.needs_script[:20])
 
 
 def _show_days(found: "Report") -> None:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from app.store.by_host import BroughtByHost, RefusedThere
     from app.store.crawls import Crawl
 
-MOST_SECONDS = 110
-MOST_PAGES = 120
 NETWORK = "127.0.0.0/8"
 
 
@@ -32,9 +30,7 @@ def demo(
     web: Annotated[
         bool, typer.Option("--web/--no-web", help="Serve the dashboard while it runs, on any free port.")
     ] = True,
-    seconds: Annotated[
-        int, typer.Option(min=5, max=3_600, metavar="N", help="End after this many seconds.")
-    ] = MOST_SECONDS,
+    seconds: Annotated[int, typer.Option(min=5, max=3_600, metavar="N", help="End after this many seconds.")] = 110,
     as_json: AsJson = False,
 ) -> None:
     """Crawl a small web on this machine for two minutes: a healthy site, a trap, a slow, a busy and a closed one."""
@@ -75,7 +71,7 @@ def free_name(engine: "Engine", database_url: str) -> str:
 def _command(sites: "DemoWeb", name: str, seconds: int, *, web: bool) -> list[str]:
     from app.local.demo import seed
 
-    options = ["--name", name, "--scope", "any", "--max-pages", str(MOST_PAGES), "--max-seconds", str(seconds)]
+    options = ["--name", name, "--scope", "any", "--max-pages", "120", "--max-seconds", str(seconds)]
     return ["crawl", seed(sites.port), *options, *(["--web"] if web else [])]
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from app.features.export.export import Exported
 
-TELL_EVERY_S = 5.0
-
 
 To = Annotated[
     str,
@@ -158,7 +156,7 @@ def _teller(what: str, began: float) -> Callable[[int], None]:
     def tell(rows: int) -> None:
         nonlocal last
         now = time.monotonic()
-        if now - last >= TELL_EVERY_S:
+        if now - last >= 5.0:
             say(f"{counted(rows, _noun(what))}, {rows / (now - began):,.0f} a second")
             last = now
 

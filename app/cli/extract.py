@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Handlers: extract items from archived pages, again and again.")
 
-SAY_S = 2.0
 OneCrawl = Annotated[str | None, typer.Option("--crawl", help="Of this crawl only.", show_default="all")]
 _TEXT = '''"""A handler for Tiptoe. Try it on one page, then run it over a crawl:
 
@@ -201,7 +200,7 @@ class _Teller:
         self._said_at = 0.0
 
     def tell(self, progress: "ExtractProgress") -> None:
-        if progress.seconds - self._said_at < SAY_S:
+        if progress.seconds - self._said_at < 2.0:
             self._said_at = min(self._said_at, progress.seconds)  # the next handler begins anew
             return
         self._said_at = progress.seconds

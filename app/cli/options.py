@@ -38,7 +38,6 @@ _TYPES: Final[dict[Kind, Any]] = {
     "whole": int | None,
     "number": float | None,
 }
-_AS_BEFORE: Final = "as before"
 _LIMITS: Final = ("whole", "number")
 
 
@@ -272,7 +271,7 @@ def _edited(option: Option) -> Iterator[Parameter]:
         said, of_type = f"{said}; {option.none}: no limit", str | None
     elif option.kind == "list":
         said = f"{said}; replaces the earlier ones"
-    yield _parameter(option, of_type, said, show_default=_AS_BEFORE)
+    yield _parameter(option, of_type, said, show_default="as before")
     if option.kind == "list" and not option.none:
         default = typer.Option(False, f"--no-{option.flag}", help=f"Remove all --{option.flag} patterns.")
         yield Parameter(f"no_{option.column}", Parameter.KEYWORD_ONLY, default=default, annotation=bool)

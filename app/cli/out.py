@@ -25,7 +25,6 @@ import typer
 from app.words import escaped, harmless, rounded, told_if_it_can_be
 
 WIDTH = 80  # of passages
-UNBOUNDED = 10_000  # columns
 _is_hushed: ContextVar[bool] = ContextVar("--quiet", default=False)
 _BREAKS = re.compile("[\t-\r\x1c-\x1f\x85\u2028\u2029]")
 
@@ -211,7 +210,8 @@ def _rich_table(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
         made.add_row(*(Text(cell) for cell in row))
     if (
         len(columns) == 1
-        or console.measure(made, options=console.options.update(width=UNBOUNDED)).maximum <= console.width
+        or console.measure(made, options=console.options.update(width=10_000)).maximum
+        <= console.width  # columns: no bound
     ):
         console.print(made)
         return

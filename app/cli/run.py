@@ -34,7 +34,6 @@ LOOK_MOST_S = 10.0  # and if it was away, that is no reason to wait twenty times
 BURY_EVERY_S = 1.0
 FOLLOW_EVERY_S = 3.0
 FOLLOW_SHARE = 5  # of the time that writing took: it shares the machine with the crawl
-COMPARE_MOST_S = 30.0  # some 50,000 pages
 COMPARE_MANY = 2_000  # so many take more than a second
 T = TypeVar("T")
 MOST_TOLD = 5
@@ -103,7 +102,7 @@ def compare(engine: "Engine", crawl: "Crawl") -> bool:
                 is_long = near.waiting(tx, crawl_id=crawl.id, most=COMPARE_MANY) == COMPARE_MANY
             if is_long:
                 say("comparing pages for near duplicates; Ctrl-C leaves the rest for the next run")
-            catch_up(engine, crawl.id, within_s=COMPARE_MOST_S, pause=lambda: time.sleep(LOOK_EVERY_S))
+            catch_up(engine, crawl.id, within_s=30.0, pause=lambda: time.sleep(LOOK_EVERY_S))  # some 50,000 pages
     except KeyboardInterrupt:
         return True
     return False
@@ -199,7 +198,24 @@ def lines(
     resume: Sequence[str],
 ) -> Iterator[str]:
     """The lines.   home: where the data is;   command: how a command on it begins;   resume: after Ctrl-C"""
-    totals, redirects, brought = summary.totals, summary.redirects, summary.brought
+    yield from _what_it_brought(summary, seconds)
+    yield from _what_was_refused(summary, command)
+    yield from _what_waits(summary, command)
+    yield from _listed("added to the scope, because seeds redirect there:", summary.redirects)
+    yield from _listed(
+        "fetched alone, because seeds redirect to another site; to crawl that site:",
+        [f"{command} crawl {shlex.quote(url)}" for url in summary.elsewhere],
+    )
+    if summary.uncompared:
+        yield f"{counted(summary.uncompared, 'page')} yet to be compared with others: run the same command again"
+    yield from resume
+    yield from _next(summary.totals, command) if summary.totals.pages else ()
+    yield f"data: {home}"
+    yield from (f"{'  ' if place else 'no page: '}{why}" for place, why in enumerate(summary.why))
+
+
+def _what_it_brought(summary: Summary, seconds: float) -> Iterator[str]:
+    totals, brought = summary.totals, summary.brought
     ended = f"ended: {totals.ended_because}" if totals.ended_because else totals.state
     yield f"{totals.name} ({ended}): {counted(totals.pages, 'page')}, {sized(totals.bytes)}"
     yield (
@@ -208,6 +224,10 @@ def lines(
     )
     failed = f"{totals.failed:,} failed{_most(summary.failed, totals.failed)}"
     yield f"{counted(totals.fetches, 'request')} for URLs, {failed}"
+
+
+def _what_was_refused(summary: Summary, command: str) -> Iterator[str]:
+    totals = summary.totals
     if totals.suppressed:
         yield f"{counted(totals.suppressed, 'link')} refused{_most(summary.links, totals.suppressed)}"
     yield from (_refused(each, command) for each in summary.refused)
@@ -216,6 +236,10 @@ def lines(
         name = shlex.quote(totals.name)
         yield f"  then: {command} crawl edit {name} --profile FILE"
         yield f"        {command} crawl start {name}"
+
+
+def _what_waits(summary: Summary, command: str) -> Iterator[str]:
+    """Pages that wait for a browser, and hosts that wait for an operator."""
     if summary.unopened:
         pages, why = summary.unopened
         yield f"{pages}: {why}"
@@ -224,22 +248,16 @@ def lines(
         yield f"paused by an operator, with URLs queued: {command} host resume {host}"
     if len(summary.paused) > MOST_TOLD:
         yield f"  and others: {command} host list --waits-for paused"
-    if redirects:
-        yield "added to the scope, because seeds redirect there:"
-        yield from (f"  {folder}" for folder in redirects[:MOST_TOLD])
-        if len(redirects) > MOST_TOLD:
-            yield f"  and {counted(len(redirects) - MOST_TOLD, 'other')}"
-    if summary.elsewhere:
-        yield "fetched alone, because seeds redirect to another site; to crawl that site:"
-        yield from (f"  {command} crawl {shlex.quote(url)}" for url in summary.elsewhere[:MOST_TOLD])
-        if len(summary.elsewhere) > MOST_TOLD:
-            yield f"  and {counted(len(summary.elsewhere) - MOST_TOLD, 'other')}"
-    if summary.uncompared:
-        yield f"{counted(summary.uncompared, 'page')} yet to be compared with others: run the same command again"
-    yield from resume
-    yield from _next(totals, command) if totals.pages else ()
-    yield f"data: {home}"
-    yield from (f"{'  ' if place else 'no page: '}{why}" for place, why in enumerate(summary.why))
+
+
+def _listed(title: str, found: Sequence[str]) -> Iterator[str]:
+    """The first of them below a title; nothing where there are none."""
+    if not found:
+        return
+    yield title
+    yield from (f"  {each}" for each in found[:MOST_TOLD])
+    if len(found) > MOST_TOLD:
+        yield f"  and {counted(len(found) - MOST_TOLD, 'other')}"
 
 
 def lifted(found: Mapping[str, float]) -> Iterator[str]:

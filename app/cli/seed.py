@@ -26,7 +26,6 @@ app = typer.Typer(
 
 SHOWN_BAD_LINES = 20
 MOST_NOTED = 10
-TELL_EVERY_LINES = 100_000
 
 Crawl = Annotated[str, typer.Argument(metavar="CRAWL", help="Name of the crawl; created if it is new.")]
 AsSitemaps = Annotated[
@@ -189,5 +188,5 @@ def _counted(lines: Iterable[str]) -> Iterator[str]:
     """Report progress to a person at a terminal now and then."""
     for number, line in enumerate(lines, 1):
         yield line
-        if number % TELL_EVERY_LINES == 0 and sys.stderr.isatty():
+        if number % 100_000 == 0 and sys.stderr.isatty():
             say(f"{number:,} lines")

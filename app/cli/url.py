@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from app.admin.explain import Explanation, InCrawl
     from app.admin.robots_report import Ruling
 
+Facts = list[tuple[str, object]]
+
 app = typer.Typer(no_args_is_help=True, help="One URL: why it was fetched or not, and another try.")
 
 Url = Annotated[str, typer.Argument(metavar="URL", help=orders.SUBJECTS["url"][1])]
@@ -59,7 +61,8 @@ def _show(found: "Explanation") -> None:
     elif not found.crawls:
         answer("  no crawl knows this URL")
     for row in found.crawls:
-        _show_crawl(row)
+        heading(f"in crawl {row.crawl} ({row.crawl_state}): {row.state}")
+        facts([*_standing(row), *_history(row), *_document(row)])
     for would_be in found.elsewhere:
         heading(f"in crawl {would_be.crawl} (does not know it)")
         facts(
@@ -92,50 +95,62 @@ def _show(found: "Explanation") -> None:
         )
 
 
-def _show_crawl(row: "InCrawl") -> None:
-    from app.admin.waiting import last_ending
-    from app.model.render import lines
+def _standing(row: "InCrawl") -> Facts:
+    """Where the URL stands in the crawl, and what made it so."""
     from app.policy.focus.score import unpacked
 
-    url, page, duplicate = row.url, row.page, row.duplicate
-    heading(f"in crawl {row.crawl} ({row.crawl_state}): {row.state}")
-    facts(
-        [
-            *(("waits for", retyped(line)) for line in row.waits_for),
-            ("cause", url["cause"] and words(url["cause"], url["detail"])),
-            ("alias of", url["alias_of"]),
-            ("directives", url["directives"]),
-            ("opt-outs", url["opt_out"]),
-            *(("what came of it", line) for line in row.effects),
-            ("duplicate", duplicate and f"{LIKENESS[duplicate['kind']]}: {duplicate['of_url']}"),
-            ("scope", row.scope),
-            ("found on", url["found_on"] or "nowhere: it is a seed"),
-            ("depth", url["depth"]),
-            ("redirects before it", url["hops"] or None),
-            ("lane and score", f"p{url['lane']}, {url['score']:.3g}"),
-            ("score", url["score_parts"] is not None and show_parts(unpacked(url["score_parts"]))),
-            ("attempts", f"{url['attempts']} since the last good one"),
-            ("last fetch", url["fetched_at"]),
-            ("last ending", last_ending(url)),
-            ("last changed", url["changed_at"]),
-            ("etag", url["etag"]),
-            ("last-modified", url["last_modified"]),
-            ("body SHA-256", url["body_sha256"]),
-            ("text SHA-256", url["text_sha256"]),
-            ("recrawl interval", url["interval_s"] and f"{url['interval_s'] / 3600:.1f} h"),
-            (
-                "changes",
-                url["change_s"] and f"every {url['change_s'] / url['change_shape'] / 86400:.3g} d, as believed",
-            ),
-            ("due", url["due_at"]),
-            ("title", page and page["title"]),
-            ("content type", page and page["content_type"]),
-            ("rel=canonical", page and page["canonical_url"]),
-            *(("empty without JavaScript", line) for line in lines((page and page["needs_script"]) or {})),
-            *(("rendering", line) for line in row.rendering),
-            *(("archived", each.line) for each in row.archived),
-            ("archived", row.unarchived and retyped(f"no: {row.unarchived}")),
-            ("links", page and f"{page['links']}{' read, of more' if page['links_cut'] else ''}"),
-            ("admitted", url["admitted_at"]),
-        ]
-    )
+    url, duplicate = row.url, row.duplicate
+    return [
+        *(("waits for", retyped(line)) for line in row.waits_for),
+        ("cause", url["cause"] and words(url["cause"], url["detail"])),
+        ("alias of", url["alias_of"]),
+        ("directives", url["directives"]),
+        ("opt-outs", url["opt_out"]),
+        *(("what came of it", line) for line in row.effects),
+        ("duplicate", duplicate and f"{LIKENESS[duplicate['kind']]}: {duplicate['of_url']}"),
+        ("scope", row.scope),
+        ("found on", url["found_on"] or "nowhere: it is a seed"),
+        ("depth", url["depth"]),
+        ("redirects before it", url["hops"] or None),
+        ("lane and score", f"p{url['lane']}, {url['score']:.3g}"),
+        ("score", url["score_parts"] is not None and show_parts(unpacked(url["score_parts"]))),
+    ]
+
+
+def _history(row: "InCrawl") -> Facts:
+    """When it was fetched and has changed, and when it is due."""
+    from app.admin.waiting import last_ending
+
+    url = row.url
+    often = url["change_s"] and f"every {url['change_s'] / url['change_shape'] / 86400:.3g} d, as believed"
+    return [
+        ("attempts", f"{url['attempts']} since the last good one"),
+        ("last fetch", url["fetched_at"]),
+        ("last ending", last_ending(url)),
+        ("last changed", url["changed_at"]),
+        ("etag", url["etag"]),
+        ("last-modified", url["last_modified"]),
+        ("body SHA-256", url["body_sha256"]),
+        ("text SHA-256", url["text_sha256"]),
+        ("recrawl interval", url["interval_s"] and f"{url['interval_s'] / 3600:.1f} h"),
+        ("changes", often),
+        ("due", url["due_at"]),
+    ]
+
+
+def _document(row: "InCrawl") -> Facts:
+    """Its page, as far as it is kept."""
+    from app.model.render import lines
+
+    page = row.page
+    return [
+        ("title", page and page["title"]),
+        ("content type", page and page["content_type"]),
+        ("rel=canonical", page and page["canonical_url"]),
+        *(("empty without JavaScript", line) for line in lines((page and page["needs_script"]) or {})),
+        *(("rendering", line) for line in row.rendering),
+        *(("archived", each.line) for each in row.archived),
+        ("archived", row.unarchived and retyped(f"no: {row.unarchived}")),
+        ("links", page and f"{page['links']}{' read, of more' if page['links_cut'] else ''}"),
+        ("admitted", row.url["admitted_at"]),
+    ]

@@ -29,10 +29,6 @@ QUEUE_BYTES_MOST = 255
 GAP_LEAST_S = 0.01  # what a machine under load keeps between two requests
 IN_DICTIONARY = "sig1="  # before an origin that Signature-Agent is to name in a dictionary
 ANYONE = "anyone"  # a user of the dashboard: everybody
-_USER = re.compile(r"[A-Za-z0-9._@-]{1,64}:(read|steer)(:scrypt\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)?")
-_HEADER = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,63}")
-_LANGUAGES = re.compile(r"\s*(?:\*|[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*)(?:\s*;\s*q=[01](?:\.[0-9]{0,3})?)?\s*")
-_STORE = re.compile(r"s3://[a-z0-9][a-z0-9.-]+(/[^?#]*)?")
 _SWITCHES = frozenset({"0", "1", "true", "false", "yes", "no", "on", "off"})  # folders of these names: ./0
 
 
@@ -175,7 +171,10 @@ def is_utf8(value: str) -> bool:
 
 def languages(value: str | None) -> str | None:
     """An Accept-Language (RFC 9110 section 12.5.4)."""
-    if value is not None and not all(_LANGUAGES.fullmatch(each) for each in value.split(",")):
+    if value is not None and not all(
+        re.fullmatch(r"\s*(?:\*|[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*)(?:\s*;\s*q=[01](?:\.[0-9]{0,3})?)?\s*", each)
+        for each in value.split(",")
+    ):
         raise ValueError("write languages as de,en;q=0.8, or * for any")
     return value
 
@@ -198,7 +197,7 @@ def path_of_a_folder(value: Path) -> Path:
 
 def folder_or_store(value: object) -> object:
     """Check the place of the archive; an empty one is none."""
-    if isinstance(value, str) and "://" in value and not _STORE.fullmatch(value):
+    if isinstance(value, str) and "://" in value and not re.fullmatch(r"s3://[a-z0-9][a-z0-9.-]+(/[^?#]*)?", value):
         raise ValueError("write a folder, or s3://bucket/prefix")
     if isinstance(value, str) and value.strip().lower() in _SWITCHES:
         raise ValueError("cannot be switched on or off; write a folder, or crawl with --no-archive")
@@ -231,7 +230,7 @@ def place(value: str) -> str:
 
 def users(values: tuple[str, ...]) -> tuple[str, ...]:
     for value in values:
-        if not _USER.fullmatch(value):
+        if not re.fullmatch(r"[A-Za-z0-9._@-]{1,64}:(read|steer)(:scrypt\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)?", value):
             raise ValueError(
                 f"{value.partition(':')[0]!r} is not NAME:read or NAME:steer with its password's hash; "
                 "`tiptoe web --new-user NAME` makes one"
@@ -249,6 +248,6 @@ def proxy(value: str | None) -> str | None:
         ipaddress.ip_network(network)
     except ValueError as error:
         raise ValueError(f"{network!r} is not the proxy's network; write X-Forwarded-User=10.0.0.7/32") from error
-    if not _HEADER.fullmatch(header):
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{0,63}", header):
         raise ValueError(f"{header!r} is not a header's name; write X-Forwarded-User=10.0.0.7/32")
     return value

@@ -29,7 +29,6 @@ from app.local.stack import Stack
 from app.store import crawls, db
 from app.store.crawls import Crawl
 
-LOOK_EVERY_S: Final = 0.25
 BURY_EVERY_S: Final = 1.0
 
 
@@ -80,7 +79,7 @@ def open_services(settings: Settings, log: Log) -> Iterator[tuple[Settings, Serv
 def _tend(stack: Stack, engine: Engine, crawl: Crawl, stop: threading.Event) -> None:
     """Look after the processes until the crawl has ended, or is to stop. While Postgres is away they wait, as we do."""
     bury_at = 0.0
-    while not stop.wait(LOOK_EVERY_S):
+    while not stop.wait(0.25):
         stack.tend()
         with suppress(ServiceError):
             if find(engine, crawl.name).state != "active":

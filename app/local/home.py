@@ -36,7 +36,6 @@ from app.words import scalar
 POLL_S = 0.02
 PATIENCE_S = 120.0  # for another command to finish its start, or a server its stop
 TELL_AFTER_S = 2.0
-MEMORY_BYTES = 65_536  # of services.json
 MAKES_IT = "name the home of a crawl with --home, or make one with `tiptoe crawl URL…`"
 
 _PRIVATE = ("run", "logs", "archive", "valkey")
@@ -81,7 +80,7 @@ class Home:
     def _memory(self) -> dict[str, dict[str, Any]]:
         try:
             with os.fdopen(owned.open_file(self.root / "services.json", os.O_RDONLY), "rb") as file:
-                memory: dict[str, dict[str, Any]] = json.loads(file.read(MEMORY_BYTES))
+                memory: dict[str, dict[str, Any]] = json.loads(file.read(65_536))  # bytes of services.json
         except FileNotFoundError:
             return {}
         except (ValueError, RecursionError) as error:

@@ -24,11 +24,8 @@ if TYPE_CHECKING:
 PLAIN_EVERY_S = 10.0
 RATE_OVER_S = 10.0  # at least: from the last look before
 BAR_CHARACTERS = 30
-MOST_CLASSES = 4
-MOST_REASONS = 3
 STANDS_FOR_ITSELF = frozenset({HostWait.VISITED, HostWait.PAUSED})  # of HostRow.because: these wait for nothing
 LINES_BESIDE_FACTS = 4  # title, heading of the hosts, a blank line, the cursor's
-LOW_TERMINAL = 12  # lines; a lower one has neither the bar nor the newest URL
 
 
 @dataclass(slots=True, kw_only=True)
@@ -121,7 +118,7 @@ def line(look: Look, rate: float) -> str:
         parts.append(f"stopped: {look.stopped}")
     if look.newest is not None:
         parts.append(f"latest: {look.newest}")
-    reasons = Counter((host.because, host.waits_for or "its delay") for host in look.hosts).most_common(MOST_REASONS)
+    reasons = Counter((host.because, host.waits_for or "its delay") for host in look.hosts).most_common(3)
     if reasons:
         parts.append("hosts: " + ", ".join(_hosts_that(*reason, n) for reason, n in reasons))
     return harmless("; ".join(parts))
@@ -176,7 +173,7 @@ def screen(look: Look, rate: float, console: "Console", gap_s: float = 0.0) -> "
     of = f" of {crawl.max_pages:,}" if crawl.max_pages is not None else ""
     end = until_budget(look, rate)
     facts.add_row("pages", ", ".join([f"{look.pages:,}{of}", f"{rate:.1f}/s", *([end] if end else [])]))
-    is_low = console.height < LOW_TERMINAL
+    is_low = console.height < 12  # lines; a lower one has neither the bar nor the newest URL
     if (share := share_done(look)) is not None and not is_low:
         facts.add_row("done", _cell(_bar(share)))
     facts.add_row("so far", f"{sized(look.bytes)}, {_queued(look)} queued")
@@ -235,7 +232,7 @@ def _next(host: HostRow) -> str:
 
 
 def _failures(look: Look) -> str:
-    classes = [f"{name} {n:,}" for name, n in look.failures[:MOST_CLASSES]]
+    classes = [f"{name} {n:,}" for name, n in look.failures[:4]]
     return harmless(_failed(look) + (f"; in the last minute: {', '.join(classes)}" if classes else ""))
 
 

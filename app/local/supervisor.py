@@ -27,7 +27,6 @@ from app.local.children import spawn, stop
 from app.local.home import is_held, take, try_exclusive
 from app.sandbox.child import allowed
 
-LOOK_S = 0.1
 LIVED_S = 2.0
 
 
@@ -75,7 +74,7 @@ def keep(recipe: Recipe) -> int:
             if time.monotonic() - born < LIVED_S:
                 return 1
             server, born = _start(recipe), time.monotonic()
-        time.sleep(LOOK_S)
+        time.sleep(0.1)
     stop(server, signal=recipe.stop_signal, timeout_s=recipe.stop_s)
     os.ftruncate(signed, 0)  # our number may soon be somebody else's
     return 0

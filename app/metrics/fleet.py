@@ -28,7 +28,6 @@ from app.store import db, fleet
 from app.store.fleet import FleetWatch, Serving
 
 GOOD_S = 5.0
-LANES = range(4)
 HOST_STATES = {
     HostWait.DUE: "due",
     HostWait.OFFERED: "offered",
@@ -38,7 +37,6 @@ HOST_STATES = {
     HostWait.PAUSED: "paused",
     HostWait.NOTHING: "quiet",
 }
-CRAWL_STATES = ("active", "paused", "finished")
 ROLES = ("worker", "render", "beat")
 BACKLOGS = ("handlers", "near_duplicates", "search")  # queues of features that serve the whole fleet
 ANY = "*"
@@ -93,14 +91,14 @@ class FleetPage:
         free = {"tiptoe_archive_free_bytes": min(node.free_bytes for node in now.nodes)} if now.nodes else {}
         judged = now.sampled.judged
         return {
-            "tiptoe_frontier_urls": {(lane,): lanes[lane].queued if lane in lanes else 0.0 for lane in LANES},
+            "tiptoe_frontier_urls": {(lane,): lanes[lane].queued if lane in lanes else 0.0 for lane in range(4)},
             "tiptoe_queue_depth_urls": sum(depth.due for depth in lanes.values()),
             "tiptoe_hosts": {state: waits.get(state, 0.0) for state in HOST_STATES.values()},
             "tiptoe_leases": now.visited,
             "tiptoe_dispatch_lag_seconds": now.unserved.lag_s(self._offer_s),
             "tiptoe_recent_violations": {"gap": judged.gap, "concurrent": judged.concurrent},
             "tiptoe_recent_requests_judged": judged.judged,
-            "tiptoe_crawls": {state: now.states.get(state, 0) for state in CRAWL_STATES},
+            "tiptoe_crawls": {state: now.states.get(state, 0) for state in ("active", "paused", "finished")},
             "tiptoe_archive_nodes": {"stopped": stopped, "writing": len(now.nodes) - stopped},
             "tiptoe_backlog_pages": {(queue,): now.sampled.backlog.get(queue, 0) for queue in BACKLOGS},
             "tiptoe_renders_due": now.sampled.renders,

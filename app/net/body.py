@@ -19,7 +19,6 @@ from app.net.head import Head
 from app.policy import media_type
 
 CHUNK_BYTES = 64 * 1024
-SPOOL_BYTES = 1024 * 1024  # a coded body of a sink stays in memory up to here
 # Error and challenge pages are short. The rest of a longer one is not read: its connection is closed instead.
 ERROR_BODY_BYTES = 64 * 1024
 CHUNK_LINE_BYTES = 64 * 1024  # the size of a chunk with its extensions, or a trailer field
@@ -263,7 +262,8 @@ class _Coded:
 
 
 def _spool() -> BinaryIO:
-    return tempfile.SpooledTemporaryFile(max_size=SPOOL_BYTES)  # type: ignore[return-value]  # it has all methods of one
+    # A coded body of a sink stays in memory up to here.
+    return tempfile.SpooledTemporaryFile(max_size=1024 * 1024)  # type: ignore[return-value]  # it has all methods of one
 
 
 def _has_coding(raw: Response) -> bool:

@@ -34,8 +34,6 @@ from app.net.exchange import Broken, Exchange, Origin, TooLate
 from app.net.head import Head, MessageHead
 from app.net.sockets import PlainSocket, exhausted, handshake, is_ours
 
-STARTS_TRIED = 3  # starts that were missed, or during whose wait the server closed the connection
-UNTIMED_S = 300.0  # the timeout of a request that gives none
 _UNFIT_TARGET = re.compile("[^!-~]")  # as in http.client: it would end the request line, or take more than one byte
 # A SYN is sent again after 1, 3 and 7 s (RFC 6298): a server that has not answered by then is down.
 CONNECT_S_MAX = 10.0
@@ -234,7 +232,7 @@ class GuardedConnection(urllib3.connection.HTTPConnection):
 
         Raises TooLate.
         """
-        for _ in range(STARTS_TRIED):
+        for _ in range(3):  # starts that were missed, or during whose wait the server closed the connection
             waits_from_s = monotonic()
             if not gate.open():
                 raise TooLate
@@ -307,7 +305,7 @@ class GuardedTlsConnection(GuardedConnection):
 
 
 def _bounded_s(timeout_s: float | None) -> float:
-    return UNTIMED_S if timeout_s is None else timeout_s
+    return 300.0 if timeout_s is None else timeout_s  # the timeout of a request that gives none
 
 
 def _request_octets(exchange: Exchange) -> bytes:

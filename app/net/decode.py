@@ -27,7 +27,6 @@ else:
 ACCEPTED = "gzip,deflate,br,zstd"
 CODINGS_MAX = 5  # as in curl; nobody has a use for two
 MEMBERS_MAX = 10_000  # of a body, over all its decoders: a frame of zstd takes 12 µs, even an empty one
-STORED_BETWEEN_BYTES = 64 * 1024 * 1024  # more than any answer had between two decoders when it was received
 _PIECE_BYTES = 64 * 1024
 _ANEW_BYTES = 4 * 1024 * 1024  # more than a page may have by default
 _GZIP_HEAD = b"\x1f\x8b\x08"  # RFC 1952 2.3.1, with its only method
@@ -427,7 +426,8 @@ def decoded(payload: bytes, coding: str, *, most: int) -> bytes:
     found: list[bytes] = []
     left = most
     try:
-        decoders = Decoders(names, BytesIO(payload).read, between=STORED_BETWEEN_BYTES, check=_no_deadline)
+        # More than any answer had between two decoders when it was received.
+        decoders = Decoders(names, BytesIO(payload).read, between=64 * 1024 * 1024, check=_no_deadline)
         while left > 0 and (piece := decoders.read(min(left, _PIECE_BYTES))):
             found.append(piece)
             left -= len(piece)

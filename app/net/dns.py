@@ -15,6 +15,7 @@ import socket
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -23,7 +24,6 @@ from app.clock import monotonic
 from app.errors import NotSent
 from app.net.sockets import exhausted, is_exhausted
 
-WITNESSES = 3
 WITNESSED_S = 5.0
 _NO_ANSWER = frozenset({socket.EAI_AGAIN, socket.EAI_FAIL})  # getaddrinfo(3): the name server's failure, not the name's
 GetAddrInfo = Callable[..., Sequence[tuple[Any, ...]]]
@@ -101,7 +101,7 @@ class Resolver:
         self._in_flight: dict[str, _Lookup] = {}
         self._waiting: queue.SimpleQueue[_Lookup] = queue.SimpleQueue()
         self._threads = 0
-        self._witnesses: deque[str] = deque(maxlen=WITNESSES)  # the latest names that resolved
+        self._witnesses: deque[str] = deque(maxlen=3)  # the latest names that resolved
         self._judging = threading.Lock()
         self._judged_until_s = -math.inf
         self._is_silent = False
@@ -121,6 +121,15 @@ class Resolver:
         if answer.error:
             raise DnsFailed(answer.error)
         return list(answer.addresses)
+
+    def begin(self, host: str) -> None:
+        """Begin to look a name up: `resolve` finds the answer, or waits for it. Many names take as long as one.
+
+        Where too many lookups wait already, `resolve` says so.
+        """
+        with self._lock, suppress(DnsFailed):
+            if _literal(host) is None and not self._fixed_for(host.lower()) and host.lower() not in self._answers:
+                self._join_or_start(host.lower())
 
     def forget(self, host: str) -> None:
         """Look the name up anew next time: it may have moved, or the answer may have lied."""

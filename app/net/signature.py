@@ -36,13 +36,10 @@ DIRECTORY_PATH: Final = "/.well-known/http-message-signatures-directory"  # the 
 DIRECTORY_TYPE: Final = "application/http-message-signatures-directory+json"
 
 LABEL: Final = "sig1"
-LIFETIME_S: Final = 60  # of a signature. Cloudflare: "a minute is often sufficient"; the draft: at most 24 hours
-NONCE_BYTES: Final = 64  # as in the draft's test vectors
 
 # Copies of the directory are valid for an hour, so that a removed key soon stops verifying. The signature over the
 # directory must outlive the copies, wherever they are kept.
 DIRECTORY_FRESH_S: Final = 3_600
-DIRECTORY_LIFETIME_S: Final = 24 * 3_600
 MAX_BYTES: Final = 64 * 1024
 _REMEDY: Final = "give a file that `tiptoe botauth keygen` or `openssl genpkey -algorithm ed25519` wrote"
 # RFC 9421 appendix B.1.4 prints the private half of this key, so it proves nothing. The draft: "MUST NOT be used in
@@ -74,7 +71,7 @@ def sign(key: Ed25519PrivateKey, covered: Mapping[str, str], parameters: Mapping
 
 def fresh_nonce() -> str:
     """A random nonce. A verifier that remembers nonces can detect a replay."""
-    return b64encode(secrets.token_bytes(NONCE_BYTES)).decode()
+    return b64encode(secrets.token_bytes(64)).decode()  # as in the draft's test vectors
 
 
 class Signer:
@@ -116,7 +113,8 @@ class Signer:
             {'"@authority"': authority, self._agent_id: self._agent},
             {
                 "created": created,
-                "expires": created + LIFETIME_S,
+                # Of a signature. Cloudflare: "a minute is often sufficient"; the draft: at most 24 hours.
+                "expires": created + 60,
                 "keyid": self.keyid,
                 "alg": "ed25519",
                 "nonce": self._nonce(),
@@ -147,7 +145,7 @@ def directory_fields(
     for key in keys:
         parameters: dict[str, int | str] = {
             "created": created,
-            "expires": created + DIRECTORY_LIFETIME_S,
+            "expires": created + 24 * 3_600,
             "keyid": thumbprint(key.public_key()),
             "alg": "ed25519",
             "tag": "http-message-signatures-directory",

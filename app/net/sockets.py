@@ -27,7 +27,6 @@ from app.model.fetch import Failure
 from app.net.exchange import Broken, Exchange
 
 READ_BYTES = 64 * 1024
-PIECES_UNASKED = 4  # of READ_BYTES, that a peer may send between two requests: tickets
 TCP_USER_TIMEOUT: int | None = getattr(socket, "TCP_USER_TIMEOUT", None)
 NO_LINGER = struct.pack("ii", 1, 0)
 
@@ -48,7 +47,6 @@ FORWARD_SECRET = (
 )
 # Whoever gets the server's key later can read what was recorded: public pages, and nothing that is ours.
 RSA_KEY_EXCHANGE = ("AES128-GCM-SHA256", "AES256-GCM-SHA384", "AES128-SHA", "AES256-SHA")
-_LEVEL = "@SECLEVEL=2"  # OpenSSL's default: keys of 112 bits of security, such as RSA of 2048
 ONLY_OLD_TLS = (
     "the server speaks only TLS 1.0 or 1.1, which are withdrawn (RFC 8996); the oldest that we speak is TLS 1.2"
 )
@@ -153,7 +151,7 @@ class TlsSocket:
         Session tickets are read, and are neither, unless there is no end of them. It waits for nothing."""
         self._sock.settimeout(0.0)
         try:
-            for _ in range(PIECES_UNASKED):
+            for _ in range(4):  # of READ_BYTES, that a peer may send between two requests: tickets
                 with suppress(ssl.SSLWantReadError):
                     self._tls.read(1)
                     return True
@@ -255,7 +253,8 @@ def tls_context(
     """
     context = create_urllib3_context(verify_flags=ssl.VERIFY_X509_PARTIAL_CHAIN)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_ciphers(":".join([_LEVEL, *FORWARD_SECRET, *(() if forward_secret else RSA_KEY_EXCHANGE)]))
+    # OpenSSL's default: keys of 112 bits of security, such as RSA of 2048.
+    context.set_ciphers(":".join(["@SECLEVEL=2", *FORWARD_SECRET, *(() if forward_secret else RSA_KEY_EXCHANGE)]))
     context.check_hostname = checks_name
     context.verify_mode = ssl.CERT_REQUIRED
     context.set_alpn_protocols(["http/1.1"])

@@ -15,8 +15,6 @@ from random import Random
 
 from app.policy.pace import NO_ANSWER
 
-_MAX_DOUBLINGS = 64  # 2 ** 64 times any base is beyond every cap, and still far from a float's overflow
-
 
 def host_rest_s(failures: int, *, base_s: float, max_s: float) -> float:
     """Seconds a host rests after so many failures of its own in a row: base, 2 base, 4 base … at most max.
@@ -39,7 +37,8 @@ def url_retry_s(attempt: int, rng: Random, *, base_s: float = 1.0, max_s: float 
 
 
 def _doubled(base_s: float, times: int, max_s: float) -> float:
-    return float(min(base_s * 2 ** min(times - 1, _MAX_DOUBLINGS), max_s))
+    # 2 ** 64 times any base is beyond every cap, and still far from a float's overflow.
+    return float(min(base_s * 2 ** min(times - 1, 64), max_s))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

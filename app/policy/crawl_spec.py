@@ -3,7 +3,7 @@
 Names are not judged here.
 """
 
-from typing import Any, Final
+from typing import Any
 
 from app.errors import InputError
 from app.model import CrawlSpec
@@ -13,8 +13,6 @@ from app.policy import scope
 from app.policy.focus.profile_text import profile_of
 from app.policy.moment import interval_text
 from app.policy.scope import ScopeKind
-
-EVERY_S: Final = (600.0, 520 * 7 * 86_400.0)
 
 
 def check(spec: CrawlSpec) -> None:
@@ -52,7 +50,7 @@ def scope_kind(text: str) -> ScopeKind:
 
 
 def _check_rounds(spec: CrawlSpec) -> None:
-    least, most = EVERY_S
+    least, most = 600.0, 520 * 7 * 86_400.0
     if spec.every_s and not least <= spec.every_s <= most:
         raise InputError(f"every {interval_text(spec.every_s)}", "use 10m to 520w, or none")
     if spec.every_s and spec.keep_fresh:

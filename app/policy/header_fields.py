@@ -25,15 +25,12 @@ from app.model import Reply
 
 _DELAY_SECONDS = re.compile(r"([0-9]+)(?:\.([0-9]*))?")  # ASCII digits: str.isdigit() takes "²", which int() does not
 _MANY_DIGITS = 12  # 30,000 years; more is the cap anyway, and int() of thousands of digits is slow or refused
-_LONGEST_LIST = 1_000
 _ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 LONGEST_DATE = 64  # characters; the standard's forms have at most 33
 _RFC_850_YEAR = re.compile(r"[0-9]{1,2}-[A-Za-z]{3}-([0-9]{2})(?![0-9])")
 _FARTHEST = timedelta(days=50 * 365.25)
 MAX_BYTES: Final = 64 * 1024  # of a header or a body that is looked at
 MAX_CHARS: Final = 200
-_FIELDS: Final = ("crawler-price", "crawler-exact-price")
-_X402: Final = "payment-required"
 LINKS_MOST: Final = 16_384
 RSL_TYPE: Final = "application/rsl+xml"  # RSL 1.0; a licence of another type is a text for persons
 _LINK: Final = re.compile(r'<([^<>]*+)>((?:[^",<]|"(?:[^"\\]|\\.)*+")*+)')
@@ -49,7 +46,7 @@ def retry_after(value: str | None, *, now: datetime, cap_s: float, date: str | N
     None when there is no such header or nothing sensible in it: a sign, words. Of a list, which proxies make of two
     headers, the longest counts; a fraction is rounded up. Never raises.
     """
-    text = (value or "").strip(" \t")[:_LONGEST_LIST]
+    text = (value or "").strip(" \t")[:1_000]
     parts = [part.strip(" \t") for part in text.split(",")]
     # A date has a comma itself, after the day of the week.
     since = min(now, _date((date or "").strip(" \t"), now) or now)
@@ -107,10 +104,10 @@ def _nearest_century(date: datetime, text: str, now: datetime) -> datetime:
 def price(reply: Reply) -> str | None:
     """The price in a line, with the place where it stands: "USD 0.01 (crawler-price)". None: it names none."""
     headers = reply.headers
-    for name in _FIELDS:
+    for name in ("crawler-price", "crawler-exact-price"):
         if value := _clean(headers.get(name, "")):
             return f"{value} ({name})"
-    if price := _of_x402(_unpacked(headers.get(_X402, ""))):
+    if price := _of_x402(_unpacked(headers.get("payment-required", ""))):
         return f"{price} (x402)"
     if price := _of_x402(reply.body[:MAX_BYTES]):
         return f"{price} (x402)"

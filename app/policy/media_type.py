@@ -14,6 +14,8 @@ import zlib
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from app.policy.url import MAX_LENGTH
+
 HTML: Final = "text/html"
 XHTML: Final = "application/xhtml+xml"
 TEXT: Final = "text/plain"
@@ -23,7 +25,6 @@ SEEN_BYTES: Final = 64 * 1024  # of a document, to find its root element, or its
 _SNIFFED_BYTES: Final = 1445  # MIME Sniffing, "read the resource header"
 _FIELD_CHARS: Final = 4096  # of a header field: a longer one is no list of types
 _USUAL_CHARS: Final = 100
-_PIECES: Final = 1000  # comments and instructions before a root element
 
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _BLANKS: Final = " \t\r\n"
@@ -33,9 +34,7 @@ _TYPE: Final = re.compile(rf"({_TOKEN}/{_TOKEN})[{_BLANKS}]*(?:;|$)")
 _PARAMETER: Final = re.compile(r';[ \t\r\n]*([^;="]+)=(?:"((?:[^"\\]++|\\.)*+)"?|([^;]*))', re.DOTALL)
 _LOOSE_CHARSET: Final = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
-_UNKNOWN: Final = frozenset({"*/*", "unknown/unknown", "application/unknown"})  # MIME Sniffing section 7, step 2
 
-_XML_TYPES: Final = frozenset({"text/xml", "application/xml"})
 _XHTML_SPACE: Final = b"http://www.w3.org/1999/xhtml"
 # MIME Sniffing 7.1, its first table, and what Firefox takes for HTML besides: a <meta> may forbid to keep the page. A
 # tag ends there at a space or ">"; here at any white space or "/", too.
@@ -73,7 +72,6 @@ _SPACE: Final = re.compile(rb"\bxmlns(?::([^\s<>/:=\"']{1,200}))?\s*=\s*(?:\"([^
 # The root elements of feeds and sitemaps (`app.parse.sitemap.elements`), in lower case.
 LISTINGS: Final = frozenset({b"urlset", b"sitemapindex", b"rss", b"rdf", b"feed"})
 _JSON_FEED: Final = re.compile(rb'"version"\s*+:\s*+"https?:\\?/\\?/(?:www\.)?jsonfeed\.org\\?/version')
-_URL_BYTES: Final = 2083
 _LINE: Final = re.compile(rb"https?://[^\s<>]++$", re.IGNORECASE)
 
 
@@ -191,7 +189,8 @@ def _parsed(field: str) -> MediaType | None:
         if found is not None and found.essence == essence:
             charset = charset or found.charset
         found = MediaType(essence, charset)
-    return None if found is None or found.essence in _UNKNOWN else found
+    # MIME Sniffing section 7, step 2.
+    return None if found is None or found.essence in {"*/*", "unknown/unknown", "application/unknown"} else found
 
 
 _usual = lru_cache(maxsize=512)(_parsed)  # they are the same few in every answer
@@ -210,7 +209,7 @@ def _says_html(field: str | None) -> bool:
 
 
 def _is_xml(essence: str) -> bool:
-    return essence in _XML_TYPES or essence.endswith("+xml")
+    return essence in {"text/xml", "application/xml"} or essence.endswith("+xml")
 
 
 def _sniffed(head: bytes) -> str:
@@ -242,7 +241,7 @@ def _plain(head: bytes) -> bytes:
 def _root(opening: bytes) -> tuple[bytes, bytes]:
     """The local name, in lower case, and the name space of the root element of XML; empty where none is to be seen."""
     at = 0
-    for _ in range(_PIECES):
+    for _ in range(1000):  # comments and instructions before a root element
         at = _BLANK_RUN.match(opening, at).end()  # type: ignore[union-attr]  # it matches nothing, too
         for mark, closing in _ASIDE:
             if opening.startswith(mark, at):
@@ -283,7 +282,7 @@ def _root_at(opening: bytes, at: int) -> tuple[bytes, bytes]:
 def _is_list(opening: bytes) -> bool:
     """Whether the whole lines of a text are URLs, one a line, and nothing else."""
     *lines, last = opening.splitlines() or [b""]
-    if len(opening) < SEEN_BYTES - _URL_BYTES:  # else it may be cut
+    if len(opening) < SEEN_BYTES - MAX_LENGTH:  # else it may be cut
         lines.append(last)
     written = [line.strip() for line in lines if line.strip()]
     return bool(written) and all(map(_LINE.match, written))

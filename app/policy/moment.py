@@ -13,7 +13,7 @@ from typing import Final
 from app.errors import InputError
 
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_SECONDS: Final = {"m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 7 * 86_400.0}
+SECONDS: Final = {"m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 7 * 86_400.0}
 NO_INTERVAL: Final = "none"
 _AGO: Final = re.compile(r"([0-9]{1,6})([mhdw])")
 DAY_S = 86_400.0
@@ -33,13 +33,13 @@ def interval_s(text: str, *, option: str) -> float:
     found = _AGO.fullmatch(given)
     if found is None:
         raise InputError(f"{option} {text}", "is not a length of time; write 45m, 12h, 1d or 2w, or none")
-    return int(found[1]) * _SECONDS[found[2]]
+    return int(found[1]) * SECONDS[found[2]]
 
 
 def interval_text(seconds: float) -> str:
     """An interval as a person writes it: 1d."""
-    unit = next((unit for unit in "wdhm" if seconds and seconds % _SECONDS[unit] == 0), None)
-    return NO_INTERVAL if not seconds else f"{seconds:g} s" if unit is None else f"{seconds / _SECONDS[unit]:g}{unit}"
+    unit = next((unit for unit in "wdhm" if seconds and seconds % SECONDS[unit] == 0), None)
+    return NO_INTERVAL if not seconds else f"{seconds:g} s" if unit is None else f"{seconds / SECONDS[unit]:g}{unit}"
 
 
 def moment(text: str, now: datetime, *, option: str) -> datetime:

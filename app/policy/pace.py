@@ -13,7 +13,6 @@ from random import Random
 from typing import NamedTuple
 
 NO_ANSWER = 0  # in History.statuses: no connection, or an answer that broke off
-_NO_ERRORS = {404, 410}  # a missing page is not the host's trouble
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +125,8 @@ def silent_in_a_row(history: History) -> int:
 
 def is_error(status: int) -> bool:
     """Whether a result is an error (promise P4): status 400 and up but for 404 and 410, or no answer."""
-    return status == NO_ANSWER or (status >= 400 and status not in _NO_ERRORS)
+    # A missing page is not the host's trouble.
+    return status == NO_ANSWER or (status >= 400 and status not in {404, 410})
 
 
 def _steps(statuses: Sequence[int], rules: PaceRules) -> int:

@@ -8,7 +8,6 @@ from app.errors import InputError
 
 LEAST = 10  # characters
 SALT_BYTES = 16
-COST = 2**14  # 16 MiB and some 50 ms a try: few can be tried at once
 
 
 def hashed(password: str, salt: bytes) -> str:
@@ -35,4 +34,5 @@ def as_octets(text: str) -> bytes:
 
 
 def _digest(password: str, salt: bytes) -> bytes:
-    return scrypt(password.encode(), salt=salt, n=COST, r=8, p=1, dklen=32)
+    # 16 MiB and some 50 ms a try: few can be tried at once.
+    return scrypt(password.encode(), salt=salt, n=2**14, r=8, p=1, dklen=32)

@@ -23,8 +23,6 @@ from app.policy.robots_match import Rule
 MAX_BYTES: Final = 500 * 1024  # RFC 9309 section 2.5: "at least 500 kibibytes"
 MAX_SITEMAPS: Final = 1_000
 MAX_HINTS: Final = 100  # per group: real files have one or two
-MAX_HINT_CHARS: Final = 100
-MAX_HOST_CHARS: Final = 300  # a name has 253 at most; some write a URL
 STAR: Final = "*"
 
 _AGENT, _ALLOW, _DISALLOW, _SITEMAP, _HOST = b"user-agent", b"allow", b"disallow", b"sitemap", b"host"
@@ -45,7 +43,6 @@ _UNSEEN: Final = re.compile(
 _UNSEEN_REVERSED: Final = re.compile(
     rb"(?:\s|\xa0\xc2|[\x80-\x8d\xa8\xa9\xaf]\x80\xe2|[\x9f\xa0]\x81\xe2|\x80\x80\xe3|\xbf\xbb\xef)+"
 )
-_LEADS: Final = b"\0 \t\v\f"
 
 
 @dataclass(slots=True)
@@ -90,7 +87,7 @@ def read(body: bytes, token: str) -> Text:
         elif name == _SITEMAP:
             reader.sitemap(_text(value))
         elif name == _HOST:
-            reader.host = reader.host or _text(value)[:MAX_HOST_CHARS]
+            reader.host = reader.host or _text(value)[:300]  # a name has 253 at most; some write a URL
         elif name in _HINTS:
             reader.hint(name.decode("ascii"), _text(value))
         else:
@@ -136,7 +133,7 @@ class _Reader:
         self._hints_began = True
         for name in self._hints_for:
             if len(self.groups[name].hints) < MAX_HINTS:
-                self.groups[name].hints.append((field_name, value[:MAX_HINT_CHARS]))
+                self.groups[name].hints.append((field_name, value[:100]))
 
     def sitemap(self, value: str) -> None:
         if value and len(self.sitemaps) < MAX_SITEMAPS:
@@ -154,7 +151,7 @@ def _lines(body: bytes) -> Iterator[tuple[int, bytes, bytes]]:
 
 def field_of(line: bytes) -> tuple[bytes, bytes]:
     """(field in lower case, value) of a line; empty where it has none."""
-    content = _trimmed(line.lstrip(_LEADS).partition(b"\0")[0].partition(b"#")[0])
+    content = _trimmed(line.lstrip(b"\0 \t\v\f").partition(b"\0")[0].partition(b"#")[0])
     name, colon, value = content.partition(b":")
     if not colon:  # "Disallow /x": read with exactly two words, as Google does
         words = content.split()

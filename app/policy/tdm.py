@@ -41,7 +41,6 @@ MAX_SIGNALS: Final = 20  # of one source; real ones have one to four
 MAX_RULES: Final = 1_000  # of one file
 MAX_VALUE_CHARS: Final = 200
 MAX_TEXT_CHARS: Final = 500
-_MAX_NAME_CHARS: Final = 40
 MAX_PATTERN_BYTES: Final = 2_000
 
 _RESERVATION, _POLICY = Header.TDM_RESERVATION.value, Header.TDM_POLICY.value  # <meta> and JSON: the same words
@@ -50,8 +49,6 @@ LICENCE: Final = "license"  # the value is the URL of a licence file
 USE: Final = "use"
 _NO: Final = frozenset({"n", "no", "?0"})
 _BELOW_FULL: Final = frozenset({"immediate", "reference"})
-MAX_LICENCES: Final = 3  # of one source
-MAX_LICENCE_CHARS: Final = 400
 # Uses that are mining or training. Not search; nor ai-use, ai-input, ai-output, which are about answers and not models.
 # bots and all (vocab-00 to -03) are "automated processing", of which the others are parts.
 _MINING: Final = frozenset(
@@ -92,8 +89,8 @@ def of_meta(meta: Mapping[str, str]) -> tuple[Signal, ...]:
 
 def of_licences(urls: Iterable[str], source: str) -> tuple[Signal, ...]:
     """Where licence files stand, as written. It reserves nothing by itself."""
-    found = [url for url in dict.fromkeys(urls) if url.isprintable() and len(url) <= MAX_LICENCE_CHARS]
-    return tuple(Signal(source=source, name=LICENCE, reserved=False, value=url) for url in found[:MAX_LICENCES])
+    found = [url for url in dict.fromkeys(urls) if url.isprintable() and len(url) <= 400]
+    return tuple(Signal(source=source, name=LICENCE, reserved=False, value=url) for url in found[:3])  # of one source
 
 
 def of_directives(no_ai: bool) -> tuple[Signal, ...]:
@@ -176,7 +173,7 @@ def of_preferences(written: str, source: str) -> tuple[Signal, ...]:
         plain = _clean(member.partition(";")[0])
         said.pop(plain.rstrip(" =").lower(), None)
         for key, value in _PAIR.findall(plain):
-            name = key.lower()[:_MAX_NAME_CHARS]
+            name = key.lower()[:40]
             if name in said or len(said) < MAX_SIGNALS:
                 said[name] = Signal(source=source, name=name, reserved=is_no(name, value), value=value)
     return tuple(said.values())
@@ -271,7 +268,6 @@ class RobotsSignals:
 
 _OURS: Final = frozenset({b"content-usage", b"content-signal"})
 _AGENT: Final = b"user-agent"
-_LICENCE: Final = b"license"
 _BORDERS: Final = frozenset({_AGENT, b"allow", b"disallow"})  # of groups
 
 
@@ -312,7 +308,7 @@ def _licences(body: bytes) -> tuple[Signal, ...]:
     octets = unmarked(cut(body))
     if b"icense" not in octets.lower():
         return ()
-    values = (value for name, value in map(field_of, octets.splitlines()) if name == _LICENCE)
+    values = (value for name, value in map(field_of, octets.splitlines()) if name == b"license")
     return of_licences((value.decode("utf-8", "replace") for value in values if value), "robots.txt License")
 
 

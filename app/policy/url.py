@@ -67,9 +67,7 @@ _OF_DOCUMENT = re.compile(
     r"[\x00-\x20]*(?:h\s*t\s*t\s*p\s*(?:s\s*)?:)?[\x00-\x20]*(?:[?#]|\Z)", re.IGNORECASE | re.ASCII
 )
 _PATH_PARAMETER = re.compile(r";[^;/]*")
-_PATH_SESSION = ";jsessionid="  # Servlet specification 3.1, section 7.1.3
 _LONGEST_LINKED = 8_192  # characters of a target that is kept as it was linked
-_UNICODE = frozenset({"utf-8", "utf-16-le", "utf-16-be"})  # queries of their documents are sent in UTF-8
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 # https://url.spec.whatwg.org/#special-query-percent-encode-set, and the marks of a reference
 _QUERY_OCTETS = frozenset(range(0x21, 0x7F)) - frozenset(b"\"#<>'&;")
@@ -222,7 +220,8 @@ def in_encoding(href: str, encoding: str) -> str:
     encoding: the Python codec that the document was decoded with. Characters that it lacks become `&#…;`, escaped.
     https://url.spec.whatwg.org/#string-percent-encode-after-encoding
     """
-    if href.isascii() or encoding in _UNICODE:
+    # Queries of their documents are sent in UTF-8.
+    if href.isascii() or encoding in {"utf-8", "utf-16-le", "utf-16-be"}:
         return href
     head, fragment_mark, fragment = href.partition("#")
     path, mark, query = head.partition("?")
@@ -292,7 +291,8 @@ def _name(parameter: str) -> str:
 
 
 def _is_session(parameter: str) -> bool:
-    return (_escapes(parameter) if "%" in parameter else parameter).lower().startswith(_PATH_SESSION)
+    # Servlet specification 3.1, section 7.1.3.
+    return (_escapes(parameter) if "%" in parameter else parameter).lower().startswith(";jsessionid=")
 
 
 def _escapes(text: str) -> str:

@@ -13,7 +13,6 @@ from typing import Final
 
 INVISIBLE: Final = "\u00ad\u2060\ufeff"  # soft hyphen, word joiner, byte order mark
 _JOINERS: Final = "\u200c\u200d"  # parts of words in Persian, in scripts of India, and of emoji
-_QUOTES: Final = "“”„‟«»"
 _LAST: Final = 0x1FFFF  # of what has been assigned to punctuation and symbols
 
 
@@ -26,7 +25,7 @@ def separators() -> str:
 
 def asked(text: str) -> str:
     """A search as Postgres is asked: typographic quotation marks are quotation marks, other signs part words."""
-    return plain(text.translate(dict.fromkeys(map(ord, _QUOTES), '"')))
+    return plain(text.translate(dict.fromkeys(map(ord, "“”„‟«»"), '"')))
 
 
 def plain(text: str) -> str:

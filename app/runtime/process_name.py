@@ -8,8 +8,6 @@ from hashlib import sha256
 
 from app.clock import BOOT
 
-_MARK_CHARS = 8
-
 
 @lru_cache(maxsize=1)
 def machine() -> str:
@@ -42,4 +40,4 @@ def _mark() -> str:
         known = BOOT.read_text() + os.readlink("/proc/self/ns/pid")
     except OSError:  # not Linux: there all processes of a machine are in one table
         known = f"{uuid.getnode():x}"
-    return sha256(known.encode()).hexdigest()[:_MARK_CHARS]
+    return sha256(known.encode()).hexdigest()[:8]

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 SEATS = 2
-PATIENCE_S = 0.5
 
 
 class Seats:
@@ -22,7 +21,7 @@ class Seats:
     patience_s  a thread that has waited so long continues without a seat: one that is held up must not stop the others
     """
 
-    def __init__(self, seats: int = SEATS, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, seats: int = SEATS, patience_s: float = 0.5) -> None:
         self._patience_s = patience_s
         self._free = threading.Semaphore(seats)
         self._mine = threading.local()

@@ -33,9 +33,7 @@ WAITING_MOST: Final = 64
 CROWD_TIMES: Final = 4
 YOUNG_S: Final = 0.5  # what a client sent at once may not have been read before
 HEAD_S: Final = 10.0
-BODY_S: Final = 30.0  # of a form of 1 MB, over a slow line; and of an answer that nobody reads
 HEAD_BYTES: Final = 65_536
-SLOW_S: Final = 10.0  # a client that takes nothing of its answer is not waited for
 
 _Connection = TypeVar("_Connection", bound=Hashable)
 
@@ -61,9 +59,11 @@ class SlowClients(Generic[_Connection]):
     """The connections of one server that wait for their clients. Times are monotonic seconds.
 
     Each method takes one step on a dict, so threads may share it.
+
+    body_s  of a form of 1 MB, over a slow line; and of an answer that nobody reads
     """
 
-    def __init__(self, *, most: int = WAITING_MOST, head_s: float = HEAD_S, body_s: float = BODY_S) -> None:
+    def __init__(self, *, most: int = WAITING_MOST, head_s: float = HEAD_S, body_s: float = 30.0) -> None:
         self._most = most
         self._seconds = {kind: body_s if kind in {WaitsFor.BODY, WaitsFor.ANSWER} else head_s for kind in WaitsFor}
         self._waits: dict[WaitsFor, dict[_Connection, _Wait]] = {kind: {} for kind in WaitsFor}  # the oldest first
@@ -189,7 +189,7 @@ class _Head:
 class BoundedHandler:
     """Reads a head of at most HEAD_BYTES, which the server no longer waits for once it is whole."""
 
-    timeout: float | None = SLOW_S
+    timeout: float | None = 10.0  # a client that takes nothing of its answer is not waited for
     server: Any
     connection: socket.socket
 

@@ -26,7 +26,6 @@ PYTHON: Final = (sys.executable, "-P")  # -P: not the `app` of the working folde
 NAMES: Final = frozenset({"PATH", "LANG", "TMPDIR", "TZ", "VIRTUAL_ENV", "HOME"})
 PREFIXES: Final = ("PYTHON", "LC_", "LD_", "DYLD_", "MALLOC_")  # what an interpreter and the loader need to start
 END_S: Final = 5.0  # that it may take to end, once it has closed its socket
-LOOK_S: Final = 0.005
 ANSWER_BYTES: Final = 256 * 1024 * 1024
 SAID_BYTES: Final = 16_384
 STDERR: Final = 2
@@ -144,7 +143,7 @@ class ChildProcess:
         if not self._is_overdue and not self._is_garbled:
             until = time.monotonic() + END_S
             while not self._has_ended() and time.monotonic() < until:
-                time.sleep(LOOK_S)
+                time.sleep(0.005)
             self._is_overdue = not self._has_ended()
         self._kill_group()
         code, said = self._process.wait(), self.said()

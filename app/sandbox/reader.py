@@ -25,13 +25,9 @@ from app.sandbox.wire import Wire, WireBroken, confine, memory_bytes, set_timers
 from app.words import scalar
 
 COLUMNS_CHARS = 8_000  # of the columns that a plugin reads of a document
-TITLE_CHARS = 1_000
-LANGUAGE_CHARS = 35
 ROWS_CHARS = 256_000  # of the rows that it reads of one
-NUMBER_BITS = 63  # of a number among them; a greater one is text
 _OF_PAGE = frozenset({"title", "text", "language", "links", "rows"})
 FILE_BYTES = 64 * 1024  # of standard error, and of any file that a plugin's reader writes
-READ_ERROR_CHARS = 200
 
 
 class PageOptions(TypedDict):
@@ -115,7 +111,7 @@ def _answer(wire: Wire) -> bytes:
     except (MemoryError, etree.XSLTApplyError):  # our stylesheet is sound: libxslt fails only for want of memory
         return _encoded(ReaderAnswer(failed=f"needed more than {memory_bytes() >> 20} MiB"))
     except Exception as error:  # noqa: BLE001  # any exception of a parser is our answer
-        return _encoded(ReaderAnswer(failed=f"raised {type(error).__name__}: {error}"[:READ_ERROR_CHARS]))
+        return _encoded(ReaderAnswer(failed=f"raised {type(error).__name__}: {error}"[:200]))
     finally:
         set_timers(0.0)
 
@@ -152,8 +148,8 @@ def _by_plugin(body: bytes, content_type: str | None, reader: str, plugin: str) 
     if not all(isinstance(row, Mapping) for found in rows.values() for row in found):
         raise TypeError(f"{reader} returned rows that are no dicts: return 'rows': {{table: [{{column: value}}]}}")
     return Page(
-        title=_text(said, "title", TITLE_CHARS),
-        language=_text(said, "language", LANGUAGE_CHARS),
+        title=_text(said, "title", 1_000),
+        language=_text(said, "language", 35),
         main_text=_text(said, "text", None) or "",
         links=tuple(Link(href=scalar(str(each))) for each in said.get("links") or ()),
         data={plugin: columns},
@@ -176,7 +172,7 @@ def _text_of(value: Any) -> Any:
     """A value whose text can be stored, and whose number can be read back."""
     if isinstance(value, list):
         return [_text_of(each) for each in value]
-    if isinstance(value, int) and value.bit_length() > NUMBER_BITS:
+    if isinstance(value, int) and value.bit_length() > 63:  # of a bigint; a greater number is text
         return str(value)
     return scalar(value) if isinstance(value, str) else value
 

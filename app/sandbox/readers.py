@@ -22,10 +22,7 @@ from app.sandbox.wire import WireBroken
 
 _log = structlog.get_logger()
 ARGV = (*PYTHON, "-m", "app.sandbox.reader")
-MOST = 2
-IDLE_S = 10.0
 PAGES_MOST = 1_000  # then a fresh one: a parser may leak
-PATIENCE = 3.0  # a busy machine is not a document's fault
 START_S = 20.0
 SAID_CHARS = 4_000
 _answer = TypeAdapter(ReaderAnswer)
@@ -125,14 +122,14 @@ class Readers:
         *,
         deadline_s: float,
         memory_bytes: int,
-        patience: float = PATIENCE,
-        most: int = MOST,
+        patience: float = 3.0,  # a busy machine is not a document's fault
+        most: int = 2,
         argv: Sequence[str] = ARGV,
     ) -> None:
         self._deadline_s = deadline_s
         self._patience = patience
         self.most = most
-        self._pool = ProcessPool(partial(ReaderProcess, argv, memory_bytes), idle_s=IDLE_S, most=most)
+        self._pool = ProcessPool(partial(ReaderProcess, argv, memory_bytes), idle_s=10.0, most=most)
 
     @property
     def patience_s(self) -> float:

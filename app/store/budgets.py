@@ -23,7 +23,6 @@ _sql = db.queries("budgets")
 # After a refused connection one host at a time tries the address: longer than connecting may take (app.net.connection).
 PROBE_S = 15.0
 LONE_S = 1.0
-RESET_S = 600.0  # a name's reset connection counts against its address for so long
 LOT_S = 0.65  # the longest stretch of starts that one process draws at once
 
 
@@ -220,7 +219,8 @@ def reset(tx: Connection, budget: Budget, *, host_id: int, because: str, base_s:
     row = db.run(
         tx,
         _sql["note_reset"],
-        {"kind": budget.kind, "name": budget.name, "host_id": host_id, "memory_s": RESET_S},
+        # A name's reset connection counts against its address for so long.
+        {"kind": budget.kind, "name": budget.name, "host_id": host_id, "memory_s": 600.0},
     ).one_or_none()
     if row is None or not row.rests:
         return None

@@ -11,7 +11,6 @@ from sqlalchemy import Connection
 from app.store import db
 
 _sql = db.queries("caps")
-SAMPLE_BLOCKS = 512  # of the frontier: some 10,000 URLs
 Where = tuple[int, int, bytes]  # host id, crawl id, key
 WADED = 1_000  # rows that may not be evicted, skipped on the way to those that may
 
@@ -106,7 +105,7 @@ def full_hosts_of(tx: Connection, crawl_id: int, *, cap: int, n: int) -> list[st
     return [row.name for row in tx.execute(_sql["full_hosts_of"], {"crawl_id": crawl_id, "cap": cap, "n": n})]
 
 
-def sample_percent(tx: Connection, blocks: int = SAMPLE_BLOCKS) -> float:
+def sample_percent(tx: Connection, blocks: int = 512) -> float:  # of the frontier: some 10,000 URLs
     """The share of the frontier in so many of its blocks, in percent; 100: all."""
     return float(tx.execute(_sql["sample_percent"], {"blocks": blocks}).scalar_one())
 

@@ -17,9 +17,6 @@ from app.store import db
 from app.words import none_of
 
 _sql = db.queries("crawls")
-SMALL_BUDGET = 3_200  # pages: from there on processes draw lots of it (app.crawl.state.lots)
-MOST_SHARING = 100  # hosts that are considered
-SOON_S = 10.0  # pages are kept for other hosts for so long of their delays
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,9 +226,10 @@ def reserve(tx: Connection, *, crawl_id: int, n: int, host_id: int | None = None
         "n": n,
         "host_id": host_id or 0,
         "held": held,
-        "small": SMALL_BUDGET if host_id is not None else 0,
-        "hosts": MOST_SHARING,
-        "soon_s": SOON_S,
+        # Pages: from there on processes draw lots of it (app.crawl.state.lots).
+        "small": 3_200 if host_id is not None else 0,
+        "hosts": 100,  # hosts that are considered
+        "soon_s": 10.0,  # pages are kept for other hosts for so long of their delays
     }
     return int(db.run(tx, _sql["reserve"], where).scalar_one())
 

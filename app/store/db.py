@@ -109,7 +109,6 @@ _REMEDIES = {  # by SQLSTATE, else by its class
     "57": "try again when Postgres is up",
     "P0": "a trigger or a function of your own refused it; correct or drop it",
 }
-_SEE_LOG = "see Postgres' log"
 _NO_ENTRY = "check TIPTOE_DATABASE_URL, and that Postgres runs there and lets this role in"
 TRIES = 4  # of a transaction
 _NAME = re.compile(r"^-- (\w+): .+$", re.MULTILINE)
@@ -369,7 +368,7 @@ def _translated(engine: Engine, cause: BaseException | None, *, is_lost: bool) -
 def _remedy(engine: Engine, sqlstate: str, said: str) -> str:
     if sqlstate == _PRIVILEGE or sqlstate.startswith(_NO_SCHEMA):
         return _grants(engine, said)
-    return _REMEDIES.get(sqlstate) or _REMEDIES.get(sqlstate[:2]) or _SEE_LOG
+    return _REMEDIES.get(sqlstate) or _REMEDIES.get(sqlstate[:2]) or "see Postgres' log"
 
 
 def _grants(engine: Engine, said: str) -> str:

@@ -27,14 +27,9 @@ from app.store.segments import ArchiveNode
 _sql = db.queries("fleet")
 T = TypeVar("T")
 KEPT_S: Final = 5.0  # a sample is good for so long
-KEPT_MOST: Final = 2_000
 CRAWLS: Final = 12  # that are read one by one
 BROUGHT_HOSTS: Final = 5_000  # of a crawl, whose counts are read; of more, these blocks are
-BROUGHT_BLOCKS: Final = 64
 QUEUED_MOST: Final = 10_000  # URLs of a crawl that are counted
-URL_BLOCKS: Final = 32  # some 1,000 URLs: their figures are within a fifth, two times of three
-HOSTS: Final = 2_000  # that are asked what they wait for
-NEWEST_REQUESTS: Final = 200  # that are judged
 MISSES: Final = 3  # offers in a row that no worker took up
 LATE_S, WINDOW_S, MINUTE_S = 4.0, 10.0, 60.0  # visits write their requests when they settle
 TAKES_S: Final = 20.0
@@ -230,7 +225,7 @@ class RecentReads:
         last: T | None = self.last(what, id)
         if last is not None:
             return last
-        if len(self._values) >= KEPT_MOST:
+        if len(self._values) >= 2_000:
             self._values.clear()
         at, found = self._monotonic(), read()
         self._values[what, id] = at, found
@@ -312,9 +307,10 @@ def now(
     )
 
 
-def sample(tx: Connection, *, hosts: int = HOSTS) -> FleetSample:
+def sample(tx: Connection, *, hosts: int = 2_000) -> FleetSample:  # asked what they wait for
     """Sample the fleet.   hosts: that are asked what they wait for"""
-    share = db.run(tx, _sql["sample_percents"], {"blocks": URL_BLOCKS, "hosts": hosts}).one()
+    # Some 1,000 URLs: their figures are within a fifth, two times of three.
+    share = db.run(tx, _sql["sample_percents"], {"blocks": 32, "hosts": hosts}).one()
     lanes = db.run(tx, _sql["frontier"], {"percent": share.urls})
     return FleetSample(
         lanes={row.lane: Depth(row.queued * 100 / share.urls, row.due * 100 / share.urls) for row in lanes},
@@ -347,7 +343,7 @@ def brought(tx: Connection, crawl_id: int) -> CrawlCounts:
     """Count what a crawl brought in this round: at its hosts, BROUGHT_HOSTS at most, else by sums and a sample."""
     (found,) = db.run(tx, _sql["brought"], {"crawl_id": crawl_id, "most": BROUGHT_HOSTS}).of(CrawlCounts)
     if found.hosts == BROUGHT_HOSTS:
-        where = {"crawl_id": crawl_id, "blocks": BROUGHT_BLOCKS}
+        where = {"crawl_id": crawl_id, "blocks": 64}
         (found,) = db.run(tx, _sql["brought_by_many"], where).of(CrawlCounts)
     return found
 
@@ -390,7 +386,7 @@ def _figures(
 
 
 def _judged(tx: Connection) -> JudgedGaps:
-    (found,) = db.run(tx, _sql["judged"], {"n": NEWEST_REQUESTS}).of(JudgedGaps)
+    (found,) = db.run(tx, _sql["judged"], {"n": 200}).of(JudgedGaps)  # the newest requests
     return found
 
 

@@ -9,7 +9,6 @@ from app.model import RestReason
 from app.store import db
 
 _sql = db.queries("live")
-MOST_HOSTS = 60
 EACH_QUEUE = 8
 NEWEST_REQUESTS = 4_000
 
@@ -47,7 +46,7 @@ def hosts(tx: Connection, *, crawl_id: int, queues: Sequence[str]) -> list[HostR
     where = {
         "crawl_id": crawl_id,
         "queues": list(queues),
-        "most": MOST_HOSTS,
+        "most": 60,
         "each": EACH_QUEUE,
         "out_of_reach": RestReason.ROBOTS_OUT_OF_REACH,
     }

@@ -19,7 +19,6 @@ from sqlalchemy.exc import DBAPIError
 from app.errors import InputError, OtherSchema, ServiceError
 from app.store import db
 
-LOCK_TIMEOUT = "10s"  # of an upgrade: every reader queues behind the lock that it waits for
 _OTHERS = text(
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     " AND backend_type = 'client backend'"
@@ -28,11 +27,13 @@ _MIGRATIONS = Path(__file__).parents[2] / "migrations"
 _SOURCE = Path(__file__).parent / "views.sql"
 
 
-def upgrade(url: str, *, lock_timeout: str = LOCK_TIMEOUT) -> None:
+def upgrade(url: str, *, lock_timeout: str = "10s") -> None:
     """Bring the schema to head; at head nothing is touched, and no lock is taken.
 
     Concurrent upgrades wait for one another (advisory lock). Raises ServiceError, and InputError where an object of the
     person's own depends on something that would change, or a newer Tiptoe made the schema: then nothing was changed.
+
+    lock_timeout: short, as every reader queues behind the lock that it waits for
     """
     engine = db.connect(url, pool_size=2)
     try:

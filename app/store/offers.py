@@ -13,7 +13,6 @@ from app.store import clocks, db
 from app.store.host_rows import Offer
 
 _sql = db.queries("offers")
-LATEST_VISITS = 1_000
 OFFERS_BACK = 3
 
 
@@ -39,7 +38,7 @@ def lines(tx: Connection, *, offer_s: float, ahead_s: float) -> dict[str, QueueO
 
 def served(tx: Connection, *, offer_s: float) -> dict[str, datetime]:
     """{queue: time of its last take-up}, among recent visits."""
-    latest = db.run(tx, _sql["served"], {"n": LATEST_VISITS, "within_s": OFFERS_BACK * offer_s})
+    latest = db.run(tx, _sql["served"], {"n": 1_000, "within_s": OFFERS_BACK * offer_s})
     return {row.queue: row.served_at for row in latest}
 
 

@@ -20,7 +20,6 @@ from app.store import db, server
 
 _sql = db.queries("partitions")
 LOGS = ("fetches", "visits", "links")
-LOCK_MS = 100
 _STRAYS = {
     "fetches": _sql["strays_of_fetches"],
     "visits": _sql["strays_of_visits"],
@@ -33,7 +32,7 @@ def alone(engine: Engine, act: Callable[[Connection], bool]) -> bool | None:
     with db.transaction(engine) as tx:
         if not server.be_alone(tx, "partitions"):
             return None
-        tx.execute(_sql["wait_briefly"], {"ms": LOCK_MS})
+        tx.execute(_sql["wait_briefly"], {"ms": 100})
         try:
             with tx.begin_nested():
                 return act(tx)

@@ -13,7 +13,6 @@ from app.model import Segment
 from app.store import db
 
 _sql = db.queries("segments")
-SEEN_S = 120.0
 
 
 def open(tx: Connection, *, crawl_id: int, node: str, worker: str, name: str) -> int:
@@ -101,7 +100,7 @@ def note_node(
 
 def nodes(tx: Connection) -> list[ArchiveNode]:
     """Machines that reported within SEEN_S: others write nothing."""
-    return db.run(tx, _sql["nodes"], {"seen_s": SEEN_S}).of(ArchiveNode)
+    return db.run(tx, _sql["nodes"], {"seen_s": 120.0}).of(ArchiveNode)
 
 
 def expired(tx: Connection, *, crawl_id: int, days: int) -> list[Segment]:

@@ -37,19 +37,15 @@ if TYPE_CHECKING:
 
 KEPT_TIMES = 200
 KEPT_MOST_S = 600.0
-CHECKED_EVERY_S = 3.0
 POLITENESS = "politeness"
 _log = structlog.get_logger()
-EVERY_S = 1.0
 VIEWERS_MOST = 200
 
 
 class Pulse:
     """The latest look, and those who wait for the next.   look: reads it, as a value for JSON.   most: streams"""
 
-    def __init__(
-        self, look: Callable[[], dict[str, Any]], *, most: int = VIEWERS_MOST, every_s: float = EVERY_S
-    ) -> None:
+    def __init__(self, look: Callable[[], dict[str, Any]], *, most: int = VIEWERS_MOST, every_s: float = 1.0) -> None:
         self._most = most
         self._every_s = every_s
         self._look = look
@@ -136,7 +132,7 @@ class Checks:
         self._watch, self._settings = watch, settings
         url = settings.broker_url
         self._broker = None if url is None else BrokerProbe(url, within_s=2.0)
-        self._once = Once(self._look, kept_s=lambda _: CHECKED_EVERY_S, monotonic=monotonic)
+        self._once = Once(self._look, kept_s=lambda _: 3.0, monotonic=monotonic)
         self._found: Sequence[Check] = ()
 
     def __call__(self) -> Sequence[Check]:

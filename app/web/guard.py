@@ -34,7 +34,6 @@ from app.web.users import LOCAL_S, Viewer
 SESSION, SEAT = "tiptoe_session", "tiptoe_seat"
 HEALTH = ("/healthz", "/readyz")
 PUBLIC = (*HEALTH, "/static/")
-METRICS = ("/metrics", "/metrics/targets")
 LOGIN, LOGOUT = "/login", "/logout"
 FORM_BYTES, LOGIN_BYTES, FIELDS_MOST = 1_000_000, 16_384, 100
 HEADERS = {
@@ -112,7 +111,7 @@ class WebGuard:
         if path.startswith(PUBLIC):
             return None
         users = self._board.users
-        if users.is_by_token and path in METRICS and method in _SAFE:
+        if users.is_by_token and path in {"/metrics", "/metrics/targets"} and method in _SAFE:
             return None
         viewer = users.viewer(
             session=cookies.get(self._session_cookie, ""),

@@ -23,8 +23,6 @@ from app.store import db, migrate
 from app.web.app import make_app, serve_beside
 
 _log = structlog.get_logger()
-POOL = 6  # pages of many viewers; a stream holds none
-GRACE_S = 2
 _WAITS: Final = {h11.IDLE: WaitsFor.HEAD, h11.SEND_BODY: WaitsFor.BODY}  # by what the client is to do
 
 
@@ -134,7 +132,7 @@ class WebServer(uvicorn.Server):
             access_log=False,
             proxy_headers=False,  # the peer decides who a proxy is: app.web.users
             server_header=False,
-            timeout_graceful_shutdown=GRACE_S,
+            timeout_graceful_shutdown=2,
         )
         super().__init__(self._config)
 
@@ -154,7 +152,8 @@ def serve(settings: Settings) -> None:
     Without a database that answers it begins, and says so on its pages."""
     dashboard.check(settings)
     assert settings.database_url is not None
-    engine = db.connect(settings.database_url, pool_size=POOL, session_name="tiptoe web", may_spread=False)
+    # Pages of many viewers; a stream holds none.
+    engine = db.connect(settings.database_url, pool_size=6, session_name="tiptoe web", may_spread=False)
     try:
         migrate.require(engine)
     except OtherSchema:

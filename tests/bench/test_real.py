@@ -98,7 +98,7 @@ def test_the_plot_has_both_webs_and_the_table_each_octave() -> None:
 
 
 def _arguments(**given: object) -> argparse.Namespace:
-    usual = {"only": "bare,full", "hosts": 2, "pages": 4, "rounds": 1, "seconds": 0, "env": [], "quote": False}
+    usual = {"only": "bare,full", "hosts": 2, "pages": 4, "rounds": 1, "seconds": 0, "env": {}, "quote": False}
     return argparse.Namespace(**(usual | {"sample": Path("/nowhere")} | given))
 
 

@@ -27,7 +27,6 @@ LINKS_SLICE = 10_000  # of refused links: most are of one reason, and a rare one
 SEPARATOR = "|"
 KEY_END = "ff" * 32  # behind every key of a host
 SORTS = ("name", "contact")
-ID_DIGITS = 18  # of a bigint, at most
 
 
 class PageKind(StrEnum):
@@ -261,7 +260,7 @@ def place(key: str) -> tuple[datetime, int]:
 
 def number(text: str) -> int:
     """Read an id of a place. Raises InputError for what is none, and for one that Postgres could not hold."""
-    if not text.isascii() or not text.isdecimal() or len(text) > ID_DIGITS:
+    if not text.isascii() or not text.isdecimal() or len(text) > 18:  # digits that a bigint holds for sure
         raise no_place(text)
     return int(text)
 

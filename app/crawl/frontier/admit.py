@@ -144,27 +144,35 @@ def candidates(
             continue
         refusal = judge(scope, url, place.depth, is_link=place.hops == 0, hops=place.hops)
         ending = file_ending(url.target) if place.depth > 0 else None
-        if ending is not None and (refusal is not None or _is_refused(finder, crawl_id, url, ending)):
-            if refusal is None:  # beyond the scope images are of no interest to anybody, and many
-                suppress_ending(known, batch, crawl_id, url, ending, found_on=place.found_on)
-        elif refusal is None:
-            if named is not None and (before := named.get((crawl_id, form))) is not None:
-                found.append(_again(finder, before, place))
-                continue
-            each = _candidate(finder, crawl_id, url, place, hints.get(key), now)
-            if isinstance(each, Candidate):
-                found.append(each)
-                if named is not None:
-                    named[crawl_id, form] = each
-                if hears and not is_named:
-                    worth.heard(each, place.relevance or 0.0)
-                continue
+        if ending is not None and refusal is not None:
+            continue  # beyond the scope files are of no interest to anybody, and many
+        if ending is not None and _is_refused(finder, crawl_id, url, ending):
+            suppress_ending(known, batch, crawl_id, url, ending, found_on=place.found_on)
+            continue
+        if refusal is not None:
+            _refuse(finder, crawl_id, url, refusal, found_on=place.found_on, is_link=place.hops == 0)
+            continue
+        if named is not None and (before := named.get((crawl_id, form))) is not None:
+            found.append(_again(finder, before, place))
+            continue
+        each = _candidate(finder, crawl_id, url, place, hints.get(key), now)
+        if isinstance(each, Refusal):
             suppress(known, batch, crawl_id, url, each, found_on=place.found_on)
-        elif refusal is Refusal.SCOPE and place.hops == 0:
-            _suppress_outside(finder, crawl_id, url, found_on=place.found_on)
-        else:
-            suppress(known, batch, crawl_id, url, refusal, found_on=place.found_on)
+            continue
+        found.append(each)
+        if named is not None:
+            named[crawl_id, form] = each
+        if hears and not is_named:
+            worth.heard(each, place.relevance or 0.0)
     return found
+
+
+def _refuse(finder: Finder, crawl_id: int, url: Url, refusal: Refusal, *, found_on: str, is_link: bool = True) -> None:
+    """Note a target that the scope or the limits of the crawl refuse."""
+    if refusal is Refusal.SCOPE and is_link:
+        _suppress_outside(finder, crawl_id, url, found_on=found_on)
+    else:
+        suppress(finder.worker.caches.known, finder.batch, crawl_id, url, refusal, found_on=found_on)
 
 
 def _is_refused(finder: Finder, crawl_id: int, url: Url, ending: str) -> bool:
@@ -260,13 +268,9 @@ def _suppress_unseen(finder: Finder, due: LinkingPage, urls: Collection[Url]) ->
     """With the scope's reason where that refuses them anyway; those in the frontier were seen elsewhere."""
     known, scope = finder.worker.caches.known, finder.picked.scopes[due.crawl_id]
     for url in _held(finder, urls):
-        refusal = judge(scope, url, due.depth + 1) or Refusal.HIDDEN
-        if file_ending(url.target) is not None or known.has(due.crawl_id, url.key):
-            continue
-        if refusal is Refusal.SCOPE:
-            _suppress_outside(finder, due.crawl_id, url, found_on=due.url)
-        else:
-            suppress(known, finder.batch, due.crawl_id, url, refusal, found_on=due.url)
+        if file_ending(url.target) is None and not known.has(due.crawl_id, url.key):
+            refusal = judge(scope, url, due.depth + 1) or Refusal.HIDDEN
+            _refuse(finder, due.crawl_id, url, refusal, found_on=due.url)
 
 
 def _join(

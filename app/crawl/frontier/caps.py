@@ -33,7 +33,6 @@ from app.store.suppressions import Suppression, suppression
 
 MOST_EVICTED = 5_000  # at a settle
 COUNT_HOLDS_S = 300.0
-COUNTED_VISITS = 64  # of so many one counts, so that a wrong estimate is found where it is low
 VERDICT_S = 60.0
 OF_HOST, OF_CRAWL = "cap per host", "cap per crawl, or in all"
 Evictions = dict[Where, tuple[Weak, str]]  # and at which cap
@@ -41,7 +40,7 @@ Evictions = dict[Where, tuple[Weak, str]]  # and at which cap
 
 def recount_sometimes(worker: Worker, lease: Lease, picked: Picked, tx: Connection) -> None:
     """Make the estimate exact at one visit in COUNTED_VISITS, whatever it says."""
-    if lease.visit_id % COUNTED_VISITS == 0:
+    if lease.visit_id % 64 == 0:  # one visit of 64 counts, so that an estimate that is too low is found
         _recount(worker, lease.host_id, picked, 0, tx)
 
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _SPENT = {UrlEvent.FAILED, UrlEvent.EXHAUSTED}
 _KEPT = {*_SPENT, UrlEvent.REQUEUED}
-LEAST_SCORE = 1e-30  # halved without end, a score would leave the range of Postgres' real
 
 
 @dataclass(slots=True)
@@ -144,7 +143,8 @@ def _result(due: Due, end: Conclusion) -> Result:
         "server_failures": server,
         "parse_failures": parse,
         "retrying": event is UrlEvent.FAILED,
-        "score": None if end.score is None else max(end.score, LEAST_SCORE),
+        # Halved without end, a score would leave the range of Postgres' real.
+        "score": None if end.score is None else max(end.score, 1e-30),
         "due_s": end.due_s,
         "interval_s": end.interval_s if end.interval_s is not None else due.rhythm.interval_s,
         "change_shape": end.belief.shape if end.belief else due.rhythm.change_shape,

@@ -45,7 +45,6 @@ from app.store.url_rows import Due
 
 _log = structlog.get_logger()
 MAX_BYTES = 50 * 1024 * 1024  # sitemaps.org, "Sitemap files must be no larger than 50MB"
-CHUNK = 1_000
 LEVELS = 3  # of index files above a sitemap
 _ELSEWHERE = "a sitemap of a host that is not one of the crawl's"
 _TOO_DEEP = f"a sitemap below more than {LEVELS} indexes"
@@ -153,7 +152,7 @@ def score_claim(batch: Batch, due: Due, *, changed: bool | None) -> None:
 def _admit_all(visit: Visit, due: Due, base: Url, reading: SitemapReading | Listing) -> None:
     values = iter(reading)
     known = _note(visit.worker, visit.lease, due, reading)
-    while chunk := list(islice(values, CHUNK)):
+    while chunk := list(islice(values, 1_000)):
         _admit(visit, due, known, base, chunk)
     _note(visit.worker, visit.lease, due, reading)
 

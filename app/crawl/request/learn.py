@@ -9,8 +9,6 @@ from app.model import Failure, Header, Outcome, Reply, Rest, RestReason
 from app.policy import backoff, header_fields, pace
 from app.policy.pace import NO_ANSWER
 
-_SLOW_DOWN = {429, 503}
-
 
 def learn(visit: Visit, slot: Slot, reply: Reply, outcome: Outcome, *, closes: bool) -> None:
     """Adapt to a reply. A name whose connection is reset rests; an address that refuses connections rests as a whole,
@@ -20,7 +18,7 @@ def learn(visit: Visit, slot: Slot, reply: Reply, outcome: Outcome, *, closes: b
     """
     if outcome is Outcome.BLOCKED_ADDRESS or _is_stale_connection(reply):
         return
-    whole = reply.failure is None or reply.status in _SLOW_DOWN
+    whole = reply.failure is None or reply.status in {429, 503}
     _adapt(visit, reply.status if reply.status and whole else NO_ANSWER, _latency_ms(reply, slot), closes=closes)
     failure, batch = reply.failure, visit.batch
     resets = failure is Failure.RESET and reply.status is None

@@ -30,11 +30,6 @@ _log = structlog.get_logger()
 AGAIN_S = 24 * 3600.0
 AGAIN_UNKNOWN_S = 3600.0  # while it is unknown whether there is one
 SHARE = 20  # at most one request in this many is for this file, however long the host's delay is
-TYPES = (
-    "application/json",
-    "application/*",
-    "text/plain",
-)  # text/html is the site's page for a missing file
 
 
 def is_settled(visit: Visit, url: Url, rules: Robots, *, authorised: bool) -> bool:
@@ -75,7 +70,7 @@ def _ask(visit: Visit, slot: Slot, file: Url, known: Tdmrep, authorised: bool) -
     request = Request(
         url=file.text,
         kind=RequestKind.TDMREP,
-        wanted_types=TYPES,
+        wanted_types=("application/json", "application/*", "text/plain"),
         max_body_bytes=tdm.MAX_BYTES,
         deadline_s=visit.worker.settings.robots_deadline_s,
         keeps_coded=any(visit.worker.hooks.keeps_coded(visit=visit, due=visit.picked.current)),

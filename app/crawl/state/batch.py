@@ -17,7 +17,6 @@ from app.store.robots import AskedTdmrep, Fetched
 from app.store.suppressions import Suppression
 from app.store.url_rows import Due, Result
 
-MOST_LINKS = 20_000
 BYTES_PER_LINK = 200  # of HTML; links are what a group commit is bounded by
 
 
@@ -193,7 +192,7 @@ class Sent(NamedTuple):
 
 def most_links(settings: Settings) -> int:
     """The most new links of a settle: it holds the locks of its rows while they are written."""
-    return max(settings.max_links, MOST_LINKS)
+    return max(settings.max_links, 20_000)
 
 
 def most_in_hand(settings: Settings, delay_s: float) -> int:

@@ -28,7 +28,6 @@ SLOWEST = 8  # visits that find the line full are called back at most this many 
 AGAIN_AHEAD_S = 0.1  # a budget is asked again this long before the start that it announced
 LEAST_WAIT_S = 0.01
 SENT_WITHIN_S = 0.1  # a request whose start was granted is sent by then, or its thread has failed
-LINES_KEPT = 2_000  # 2 KB each; those of the visits in hand are used all the time
 LATE_MOST_S = 1.0  # no start is really later than this: the database's clock was set, or its rows restored
 
 
@@ -201,7 +200,7 @@ class Lines:
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
-        self._lines: Lru[Hashable, Line] = Lru(LINES_KEPT)
+        self._lines: Lru[Hashable, Line] = Lru(2_000)  # 2 KB each; those of the visits in hand are used all the time
 
     def has(self, budgets: Hashable) -> bool:
         """Whether visits have stood in line for these budgets lately."""

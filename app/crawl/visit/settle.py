@@ -5,7 +5,7 @@ The statements of `write` and `next_contact` follow the lock order (ARCHITECTURE
 commit.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -23,6 +23,7 @@ from app.crawl.state.batch import Batch, Sent
 from app.crawl.state.host_rest import HostRest
 from app.crawl.state.lease import Lease
 from app.crawl.state.picked import PickedCounts
+from app.crawl.state.settling import Settling
 from app.crawl.state.slot import SharedStart, Slot
 from app.crawl.state.turn import Turn
 from app.crawl.state.visit import Visit
@@ -105,16 +106,14 @@ def together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]:
 
 def _hold(visit: Visit) -> None:
     """See that the lease outlasts the writing of very many links: meanwhile nobody can extend it. A lease that is lost
-    is found as its host is locked.
-    """
+    is found as its host is locked."""
     with suppress(LeaseLost):
         visit.hold(visit.batch.found.links + len(visit.batch.found.admissions))
 
 
 def _take_in(worker: Worker, lease: Lease, crawl_id: int, folder: str) -> None:
     """Widen a crawl's scope by a seed's redirect, before its links are admitted. The crawl's row is locked in a
-    transaction of its own, and repeating it is harmless. Does nothing if the lease is lost.
-    """
+    transaction of its own, and repeating it is harmless. Does nothing if the lease is lost."""
     with db.transaction(worker.engine) as tx:
         crawls.take_in(tx, crawl_id=crawl_id, folder=folder, host_id=lease.host_id, token=lease.token)
 
@@ -139,32 +138,15 @@ def _refusal(visit: Visit, part: Batch) -> Unwritable | None:
 
 
 def _together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]:
-    worker, is_alone = visits[0].worker, len(visits) == 1
-    sent = worker.monotonic()
+    worker, sent = visits[0].worker, visits[0].worker.monotonic()
     before = [_Before.of(visit) for visit in visits]
-    endings: dict[UUID, VisitEnding | None] = {}
-    leaving: list[Visit] = []
     try:
         with db.transaction(worker.engine) as tx:
             pauses, xid = hosts.lock_all_leased(tx, [(visit.host_id, visit.lease.token) for visit in visits])
             held = [visit for visit in visits if visit.lease.token in pauses]
             if held:
                 settling = write(held, tx)
-                endings = {
-                    visit.lease.token: visit.leaving or (VisitEnding.PAUSED if pauses[visit.lease.token] else None)
-                    for visit in held
-                }
-                endings |= pick_next(tx, [visit for visit in held if endings[visit.lease.token] is None])
-                for visit in held:
-                    if endings[visit.lease.token] is not None and (is_alone or may_join(visit, leaves=True)):
-                        visit.leaving = endings[visit.lease.token]
-                        leaving.append(visit)
-                hosts.extend_visits(
-                    tx, [contact(visit) for visit in held if visit.leaving is None], lease_s=worker.settings.lease_s
-                )
-                return_hosts(leaving, tx)
-                if is_alone:
-                    report_to_budgets(worker, held[0].host_id, held[0].batch, tx)
+                endings = _next_of_hosts(tx, held, pauses, is_alone=len(visits) == 1)
             for visit in held:
                 visit.batch.sent = Sent(xid, leaves=visit.leaving is not None)
                 visit.batch.move(BatchEvent.SENT)
@@ -172,15 +154,46 @@ def _together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]
         if (told := _undone(visits, before, error)) is error:
             raise
         raise told from error
-    if held:
-        batches = [visit.batch for visit in held]
-        for visit in held:
-            _renew(visit, sent)
-        settled(held, batches, took_s=worker.monotonic() - sent)
-        trace.settled(batches, worker.settings.log_trace)
-        enter.committed(held, settling.brought[enter.ENTERED], batches)
-        worker.hooks.settled(batches=batches, settling=settling)
+    if not held:
+        return [(visit, VisitEnding.FENCED) for visit in visits]
+    _committed(held, settling, sent)
     return [(visit, endings.get(visit.lease.token, VisitEnding.FENCED)) for visit in visits]
+
+
+def _next_of_hosts(
+    tx: Connection, held: Sequence[Visit], pauses: Mapping[UUID, bool], *, is_alone: bool
+) -> dict[UUID, VisitEnding | None]:
+    """Pick each visit's next URLs, and extend its lease, or return its host. Returns the endings by token; None: it
+    continues. One that ends among others, and may not leave with them, keeps its host until a settle of its own."""
+    endings = {
+        visit.lease.token: visit.leaving or (VisitEnding.PAUSED if pauses[visit.lease.token] else None)
+        for visit in held
+    }
+    endings |= pick_next(tx, [visit for visit in held if endings[visit.lease.token] is None])
+    leaving, staying = list[Visit](), list[Visit]()
+    for visit in held:
+        ending = endings[visit.lease.token]
+        if ending is not None and (is_alone or may_join(visit, leaves=True)):
+            visit.leaving = ending
+            leaving.append(visit)
+        elif visit.leaving is None:
+            staying.append(visit)
+    hosts.extend_visits(tx, [contact(visit) for visit in staying], lease_s=held[0].worker.settings.lease_s)
+    return_hosts(leaving, tx)
+    if is_alone:
+        report_to_budgets(held[0].worker, held[0].host_id, held[0].batch, tx)
+    return endings
+
+
+def _committed(visits: Sequence[Visit], settling: Settling, sent: float) -> None:
+    """Do what follows the commit of these visits' batches.   sent: the monotonic second before their transaction"""
+    worker, batches = visits[0].worker, [visit.batch for visit in visits]
+    for visit in visits:
+        _renew(visit, sent)
+    settled(visits, batches, took_s=worker.monotonic() - sent)
+    trace.settled(batches, worker.settings.log_trace)
+    enter.committed(visits, settling.brought[enter.ENTERED], batches)
+    worker.hooks.settled(batches=batches, settling=settling)
 
 
 def _undone(visits: Sequence[Visit], before: "Sequence[_Before]", error: Exception) -> Exception:

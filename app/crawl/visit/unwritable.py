@@ -36,6 +36,8 @@ _SAID_BY_THE_SITE = ("address", "status", "location", "retry_after", "content_ty
 T = TypeVar("T")
 # Tries to write a batch and rolls back. Returns why Postgres refuses it, None when it accepts it.
 Refuses = Callable[[Visit, Batch], Unwritable | None]
+# The same of a batch that has these fields alone.
+Fault = Callable[..., Unwritable | None]
 
 
 def mend(visit: Visit, refuses: Refuses) -> None:
@@ -47,18 +49,33 @@ def mend(visit: Visit, refuses: Refuses) -> None:
 
     if _is_left_out(host, fault(), "what its URLs have brought"):  # it is the visit's, and no part's
         visit.picked.learned()
-    for origin, fetched in list(batch.robots.files):
-        if error := fault(robots=RobotsNews(files=[(origin, fetched)])):
-            _mend_robots(visit, origin, fetched, error)
+    _mend_robots_news(visit, fault)
     for place, result in enumerate(batch.results):
         if error := fault(results=[result]):
             batch.results[place] = _quarantined(host, batch, result, error)
-    found = batch.found
-    for place, reading in enumerate(found.readings):
-        found.readings[place] = _mended_reading(host, batch, reading, fault)
     for place, row in enumerate(batch.fetches):
         if error := fault(fetches=[row]):
             batch.fetches[place] = _bare(host, row, error)
+    _mend_found(host, batch, fault)
+    for part, rows in batch.parts.items():
+        rows[:] = _accepted(host, rows, partial(_of_part, fault, part), part.words, part.mended or _nothing)
+
+
+def _mend_robots_news(visit: Visit, fault: Fault) -> None:
+    news, host = visit.batch.robots, visit.lease.host
+    for origin, fetched in list(news.files):
+        if error := fault(robots=RobotsNews(files=[(origin, fetched)])):
+            _mend_robots(visit, origin, fetched, error)
+    for place, (origin, asked) in enumerate(news.tdmrep):
+        if _is_left_out(host, fault(robots=RobotsNews(tdmrep=[(origin, asked)])), str(origin)):
+            news.tdmrep[place] = origin, replace(asked, body=None)
+
+
+def _mend_found(host: str, batch: Batch, fault: Fault) -> None:
+    """Documents, and links: a link that Postgres refuses is left out."""
+    found = batch.found
+    for place, reading in enumerate(found.readings):
+        found.readings[place] = _mended_reading(host, batch, reading, fault)
     found.admissions = _accepted(
         host,
         found.admissions,
@@ -73,20 +90,9 @@ def mend(visit: Visit, refuses: Refuses) -> None:
             lambda each: each[1]["url"],
         )
     )
-    batch.robots.tdmrep = [
-        (
-            origin,
-            replace(asked, body=None)
-            if _is_left_out(host, fault(robots=RobotsNews(tdmrep=[(origin, asked)])), str(origin))
-            else asked,
-        )
-        for origin, asked in batch.robots.tdmrep
-    ]
-    for part, rows in batch.parts.items():
-        rows[:] = _accepted(host, rows, partial(_of_part, fault, part), part.words, part.mended or _nothing)
 
 
-def _of_part(fault: Callable[..., Unwritable | None], part: object, rows: list[Any]) -> Unwritable | None:
+def _of_part(fault: Fault, part: object, rows: list[Any]) -> Unwritable | None:
     return fault(parts={part: rows})
 
 
@@ -122,9 +128,7 @@ def _accepted(
     return accepted
 
 
-def _mended_reading(
-    host: str, batch: Batch, reading: ReadDocument, fault: Callable[..., Unwritable | None]
-) -> ReadDocument:
+def _mended_reading(host: str, batch: Batch, reading: ReadDocument, fault: Fault) -> ReadDocument:
     """The document, if it can be stored, and those of its links that can be admitted."""
     page = reading.page
     error = fault(found=Findings(readings=[ReadDocument(page=page, links=[])])) if page is not None else None

@@ -37,9 +37,7 @@ from app.store import db, hosts
 from app.store.host_rows import HostPace, TakenHost
 
 _log = structlog.get_logger()
-BUDGET_REST_S = 1.0
 BUDGET_SPENT = "its share of max_pages is used up, or held by other visits"
-SLOW_REST_S = 2.0
 SLOW_S = 5.0
 # A parked visit is resumed so much before its turn: a busy process takes as long to wake a thread and to get a request
 # ready, and the rest is waited for in the thread.
@@ -85,7 +83,7 @@ def work(visit: Visit) -> VisitEnding:
     if not _is_slow(visit.pace):
         return _work(visit)
     if not visit.worker.stays.slow_slots.acquire(blocking=False):
-        visit.rest.prolong(visit.now() + SLOW_REST_S, Rest(RestReason.SLOW_SHARE))
+        visit.rest.prolong(visit.now() + 2.0, Rest(RestReason.SLOW_SHARE))
         return VisitEnding.RESTS
     try:
         return _work(visit)
@@ -215,7 +213,7 @@ def _may_park(visit: Visit) -> bool:
 def refill(visit: Visit) -> VisitEnding | None:
     """Settle, and pick more URLs. Returns the reason to leave where there are none."""
     if visit.picked.is_budget_spent:
-        visit.rest.prolong(visit.now() + BUDGET_REST_S, Rest(RestReason.PAGE_BUDGET, BUDGET_SPENT))
+        visit.rest.prolong(visit.now() + 1.0, Rest(RestReason.PAGE_BUDGET, BUDGET_SPENT))
         return VisitEnding.RESTS
     return settle.go_on(visit) or (None if visit.picked.due else refill(visit))
 

@@ -44,8 +44,6 @@ _log = structlog.get_logger()
 LOOK_S = 1.0  # between two looks at the disk
 REPORT_S = 15.0  # between two reports of the same
 UPLOAD_AGAIN_S = 10.0
-LAST_UPLOAD_S = 10.0
-CLEAN_S = 3_600.0
 PROBE = ".writable"
 PROBE_BYTES = 64 * 1024
 _USUAL, _LAST = "usual", "last"  # moves
@@ -199,7 +197,7 @@ class ArchiveKeeper:
         else:
             self._tending.join()
             self._writer.close_all()
-            self._moves.of(_LAST, wait_s=LAST_UPLOAD_S)
+            self._moves.of(_LAST, wait_s=10.0)
         with suppress(ServiceError):
             self._report()
 
@@ -282,7 +280,7 @@ class ArchiveKeeper:
     def _clean_up(self) -> None:
         now = self._monotonic()
         if now >= self._clean_at:
-            self._clean_at = now + CLEAN_S
+            self._clean_at = now + 3_600.0
             self._clean()
 
     def _report(self) -> None:

@@ -28,12 +28,6 @@ from app.features.archive import segment
 from app.model import Segment, SegmentState
 from app.store import db, segments
 
-S3 = "s3://"
-REQUEST_S = 60
-CONNECT_S = 5
-RETRY_S = 20
-_ENDPOINT = re.compile(r"https?://[^\s/]+(/\S*)?")  # obstore panics at others, which would end the thread that uploads
-_ROLE = "/latest/api/token"  # asked of Amazon's machines for a key when none is set
 _T = TypeVar("_T")
 _log = structlog.get_logger()
 
@@ -46,7 +40,7 @@ class ArchivePlace:
     """
 
     def __init__(self, home: Path, where: str | None) -> None:
-        is_store = where is not None and where.startswith(S3)
+        is_store = where is not None and where.startswith("s3://")
         self.folder = (home / "archive" if where is None or is_store else Path(where).expanduser()).absolute()
         self.node = socket.gethostname()
         self.remote = Remote(where) if where is not None and is_store else None
@@ -133,12 +127,13 @@ class Remote:
         from obstore.store import from_url
 
         endpoint = os.environ.get("AWS_ENDPOINT_URL") or os.environ.get("AWS_ENDPOINT") or ""
-        if endpoint and not _ENDPOINT.fullmatch(endpoint):
+        # Obstore panics at others, which would end the thread that uploads.
+        if endpoint and not re.fullmatch(r"https?://[^\s/]+(/\S*)?", endpoint):
             raise ServiceError(f"archive at {self.url}", "AWS_ENDPOINT_URL is no address; write http://host:port")
-        options: Any = {"timeout": f"{REQUEST_S}s", "connect_timeout": f"{CONNECT_S}s"}
+        options: Any = {"timeout": "60s", "connect_timeout": "5s"}
         if endpoint.startswith("http://"):
             options["allow_http"] = True
-        patience: Any = {"max_retries": 3, "retry_timeout": timedelta(seconds=RETRY_S)}
+        patience: Any = {"max_retries": 3, "retry_timeout": timedelta(seconds=20)}
         return from_url(self.url, client_options=options, retry_config=patience)
 
 
@@ -146,7 +141,8 @@ def _why(error: BaseException) -> str:
     """The first line of the store's answer, with what would help."""
     text = one_line(str(error).strip()).partition("Debug source")[0].strip()[:300]
     for sign, remedy in (
-        (_ROLE, "there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
+        # Asked of Amazon's machines for a key when none is set.
+        ("/latest/api/token", "there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
         ("Missing AccessKeyId", "half of the credentials is missing; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
         ("InvalidAccessKeyId", "the credentials are wrong; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
         ("SignatureDoesNotMatch", "the credentials are wrong; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),

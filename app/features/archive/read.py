@@ -17,8 +17,6 @@ from app.net.decode import decoded
 from app.net.sockets import REMEDY, is_ours
 from app.store import captures, db, segments
 
-SEGMENTS_KNOWN = 1_000
-
 
 class _Message(NamedTuple):
     """A record's HTTP message.   payload: with its content-coding"""
@@ -127,7 +125,7 @@ class Archive:
             if known is None or known.state == SegmentState.GONE:
                 raise ArchiveMissing(_where(capture), "its segment was deleted")
             self._segments[id] = known
-            if len(self._segments) > SEGMENTS_KNOWN:
+            if len(self._segments) > 1_000:
                 self._segments.popitem(last=False)
         return known
 

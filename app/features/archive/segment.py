@@ -25,7 +25,6 @@ OPEN = ".open"
 WARC = ".warc.gz"
 INDEX = ".cdxj"
 MODE = 0o640  # pages may be behind a login
-RUN_LINES = 10_000  # of an index, sorted at once: 4 MB. A segment of revisits has a quarter of a million
 
 
 class SegmentFile:
@@ -192,7 +191,8 @@ def _ordered(lines: Iterable[bytes], folder: Path) -> Iterator[bytes]:
     whole = (line for line in lines if line.endswith(b"\n"))
     with ExitStack() as stack:
         runs: list[IO[bytes]] = []
-        while run := sorted(islice(whole, RUN_LINES)):
+        # Lines sorted at once take 4 MB. The index of a segment of revisits has a quarter of a million.
+        while run := sorted(islice(whole, 10_000)):
             runs.append(stack.enter_context(TemporaryFile(dir=folder)))
             runs[-1].writelines(run)
             runs[-1].seek(0)

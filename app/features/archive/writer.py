@@ -31,7 +31,6 @@ from app.model import Capture, CaptureKind
 from app.store import db, segments
 
 _log = structlog.get_logger()
-_UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class SegmentLimits(NamedTuple):
@@ -248,7 +247,7 @@ class ArchiveWriter:
 
 def _fit(text: str) -> str:
     """Text as a part of a file's name."""
-    return _UNFIT.sub("-", text)[:60].strip(".-") or "crawl"
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text)[:60].strip(".-") or "crawl"
 
 
 # The rows that an answer's record leaves: its line of the index, and its capture. Pure.

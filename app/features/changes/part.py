@@ -36,11 +36,8 @@ from app.store.page_list import like
 
 EVENTS_MOST: Final = 100  # of a message
 DEADLINE_S: Final = 10.0
-LEASE_S: Final = 60.0  # it outlasts the message: reading its events, and the deadline
 ANSWER_BYTES: Final = 16 * 1024
-RUN_S: Final = 5.0  # a run sends no message after it
 REST_S, REST_MOST_S = 5.0, 3_600.0
-WHY_CHARS: Final = 200
 Send = Callable[[Request], Reply | Unsent]
 
 
@@ -97,14 +94,13 @@ def _is_page(outcome: str | None) -> bool:
 # Keeps the events within their time: old ones go, but for the last of each page that is there.
 
 
-LOTS = 20  # of a run
 _log = structlog.get_logger()
 
 
 def forget(engine: Engine, settings: Settings) -> int:
     """Delete old events, a number of lots. Returns how many."""
     forgotten = 0
-    for _ in range(LOTS):
+    for _ in range(20):  # lots a run
         looked, gone = rows.forget(engine, keep_days=settings.changes_keep_days)
         forgotten += gone
         if looked < rows.FORGOTTEN_AT_ONCE:
@@ -119,11 +115,11 @@ def deliver(engine: Engine, settings: Settings, send: Send | None = None, *, mos
 
     send  None: a sender of its own;   most: events of a message
     """
-    until, taken = time.monotonic() + RUN_S, 0
+    until, taken = time.monotonic() + 5.0, 0  # a run sends no message after it
     with ExitStack() as stack:
         while time.monotonic() < until:
             with db.transaction(engine) as tx:
-                due = webhooks.claim(tx, lease_s=LEASE_S)
+                due = webhooks.claim(tx, lease_s=60.0)  # it outlasts the message: reading its events, and the deadline
             if due is None:
                 break
             if send is None:  # of this run alone: subscribers are few, and most runs find none due
@@ -172,7 +168,7 @@ def _serve(engine: Engine, due: DueWebhook, send: Send, most: int) -> bool:
         if why is None:
             webhooks.sent(tx, due, feed.cursor, n=len(events))
         else:
-            webhooks.failed(tx, due, why[:WHY_CHARS], rest_s=rest_s(due.failures))
+            webhooks.failed(tx, due, why[:200], rest_s=rest_s(due.failures))
     if why is not None:
         _log.warning("webhook.failed", webhook=due.id, crawl=due.crawl, url=due.url, failures=due.failures + 1, why=why)
     elif due.failures:

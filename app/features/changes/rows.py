@@ -26,7 +26,6 @@ from app.store.parameters import Fold
 _sql = db.queries("changes", __file__)
 FORGOTTEN_AT_ONCE = 5_000
 _MARK: Final = "tc1"  # of the form: a later one gets another
-_MOST_CHARS: Final = 300
 
 
 class EventPlace(NamedTuple):
@@ -60,7 +59,7 @@ def parse(text: str) -> Cursor:
     given = text.strip()
     body = given.removeprefix(_MARK)
     try:
-        if not is_cursor(given) or len(given) > _MOST_CHARS or not given.isascii():
+        if not is_cursor(given) or len(given) > 300 or not given.isascii():
             raise ValueError
         said = base64.b64decode(body + "=" * (-len(body) % 4), altchars=b"-_", validate=True).decode()
         lineage, xid, at = said.split("|")

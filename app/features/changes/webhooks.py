@@ -23,7 +23,6 @@ from app.features.changes.rows import Cursor, EventPlace
 from app.store import db
 
 _sql = db.queries("webhooks", __file__)
-KEY_BYTES: Final = 32
 _PREFIX: Final = "whsec_"
 
 
@@ -145,7 +144,7 @@ def _at(cursor: Cursor) -> dict[str, object]:
 
 
 def make_secret() -> str:
-    return _PREFIX + base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()
+    return _PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
 def fields(secret: str, *, message: str, at: int, body: bytes) -> Mapping[str, str]:

@@ -59,27 +59,23 @@ def _columns(spec: str) -> tuple[ExportColumn, ...]:
     return tuple(found)
 
 
-_PAGES: Final = _columns("""
+COLUMNS: Final[Mapping[ExportKind, tuple[ExportColumn, ...]]] = {
+    ExportKind.PAGES: _columns("""
     url host status:integer content_type charset language language_detected title headline author
     description published_at:time published_from published_on modified_at:time modified_from modified_on
     canonical_url depth:integer links:integer links_cut:boolean
     body_bytes:integer truncated:boolean needs_script:json directives opt_out body_sha256 text_sha256
     first_fetched_at:time fetched_at:time changed_at:time state gone_at:time
     rights:json+ data:json+ key+ duplicate_of+ text+ markdown+ html+ plain_html+ rendered_at:time+
-""")
-_FETCHES: Final = _columns("""
+"""),
+    ExportKind.FETCHES: _columns("""
     started_at:time ended_at:time host url kind reason status:integer outcome failure detail location retry_after
     content_type wire_bytes:integer body_bytes:integer truncated:boolean dns_ms:real connect_ms:real
     first_byte_ms:real total_ms:real conditional:boolean etag last_modified body_sha256 attempt:integer
     delay_s:real address visit_id:integer
-""")
-_LINKS: Final = _columns("from_url from_host to_url anchor rel found_at:time")
-_ITEMS: Final = _columns("handler version:integer url host n:integer item:json stale:boolean extracted_at:time")
-COLUMNS: Final[Mapping[ExportKind, tuple[ExportColumn, ...]]] = {
-    ExportKind.PAGES: _PAGES,
-    ExportKind.FETCHES: _FETCHES,
-    ExportKind.LINKS: _LINKS,
-    ExportKind.ITEMS: _ITEMS,
+"""),
+    ExportKind.LINKS: _columns("from_url from_host to_url anchor rel found_at:time"),
+    ExportKind.ITEMS: _columns("handler version:integer url host n:integer item:json stale:boolean extracted_at:time"),
 }
 
 

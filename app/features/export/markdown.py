@@ -24,7 +24,6 @@ FRONT: Final = (
     *("first_fetched_at", "fetched_at", "changed_at", "text_sha256"),
 )  # columns of the front matter, unless others are chosen
 NEEDED: Final = ("url", "key", "text", "markdown")
-_CONTENT: Final = ("key", "text", "markdown")
 LONGEST_BYTES: Final = 80  # of a part's readable words: file systems allow 255 octets
 MOST_FOLDERS: Final = 16
 HASH_CHARS: Final = 12
@@ -40,7 +39,9 @@ def file_of(page: Mapping[str, Any]) -> tuple[str, str]:
 
     A page that is not in the archive has its main text for content.
     """
-    front = {name: value for name, value in page.items() if name not in _CONTENT and value is not None}
+    front = {
+        name: value for name, value in page.items() if name not in {"key", "text", "markdown"} and value is not None
+    }
     lines = [f"{name}: {_yaml(value)}" for name, value in front.items()]
     content = (page["markdown"] or page["text"] or "").strip()
     return file_name(page["url"], page["key"]), "\n".join(["---", *lines, "---", "", content, ""])

@@ -37,7 +37,6 @@ Row = tuple[Any, ...]
 MOST_ROWS: Final = 5_000  # of a batch
 MOST_TEXTS: Final = 500  # of a batch whose rows hold texts
 MOST_BODIES: Final = 50  # of a batch whose rows hold bodies
-MOST_PAGES: Final = 200  # of a batch of links, each with some fifty
 _HEAVY: Final = {
     "text": MOST_TEXTS,
     "html": MOST_BODIES,
@@ -46,11 +45,8 @@ _HEAVY: Final = {
     "data": MOST_TEXTS,
 }
 
-_LINK: Final = "to_url"  # missing where no link of a page is wanted
 COLUMN: Final = "rights"
 MOST_REASONS: Final = 50  # each counted; those beyond are counted together
-NOBODY: Final = "unknown: no statement"
-OTHERS: Final = "other reasons"
 HTML: Final = "html"
 PLAIN_HTML: Final = "plain_html"
 MARKDOWN: Final = "markdown"
@@ -167,7 +163,7 @@ class ExportRows:
         left = most
         at_once = most_at_once(self.columns)
         if self.kind is ExportKind.LINKS:
-            at_once = MOST_PAGES
+            at_once = 200  # pages, each with some fifty links
         elif self.kind is ExportKind.ITEMS:
             at_once = MOST_TEXTS
         while not self.is_done and (left is None or left > 0):
@@ -198,7 +194,7 @@ class ExportRows:
     def _chosen(self, found: ExportBatch) -> list[Row]:
         """The rows with the chosen columns alone, in their order."""
         if self.kind is ExportKind.LINKS:
-            place = found.names.index(_LINK)
+            place = found.names.index("to_url")  # missing where no link of a page is wanted
             found = found._replace(rows=[row for row in found.rows if row[place] is not None])
         if types := self.where.get(TYPE):
             place = found.names.index("content_type")
@@ -281,13 +277,13 @@ class ExportRights:
     def _leave_out(self, verdict: PurposeVerdict) -> None:
         reason = _reason(verdict)
         is_full = len(self.left_out) >= MOST_REASONS and reason not in self.left_out
-        self.left_out[OTHERS if is_full else reason] += 1
+        self.left_out["other reasons" if is_full else reason] += 1
 
 
 def _reason(verdict: PurposeVerdict) -> str:
     """A reason without the address of a licence, of which each site has its own."""
     if verdict.by is None:
-        return NOBODY
+        return "unknown: no statement"
     value = f"={verdict.by.value}" if verdict.by.value and "://" not in verdict.by.value else ""
     return f"{verdict.answer}: {verdict.by.name}{value} ({verdict.by.source.partition(' http')[0]})"
 

@@ -18,8 +18,6 @@ from app.errors import InputError, ServiceError
 from app.extras import to_install
 from app.features.archive.place import Remote
 
-DRAFT = ".part"
-
 
 class ExportPlace(Protocol):
     """A place for files, each under a name that may have folders in it. shown: the place, for a person."""
@@ -54,7 +52,7 @@ class FolderTarget:
         path = self.root / name
         for folder in reversed(PurePosixPath(name).parents[:-1]):
             _make_real(self.root / folder)
-        return path.with_name(f".{path.name}{DRAFT}")
+        return path.with_name(f".{path.name}.part")
 
     def keep(self, name: str, draft: Path) -> None:
         draft.replace(self.root / name)

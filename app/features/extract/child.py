@@ -45,10 +45,7 @@ from app.sandbox.wire import Wire, WireBroken, confine, memory_bytes, set_timers
 
 ITEMS_MOST = 10_000  # of a handler and page
 FOLLOWS_MOST = 5_000
-TRACEBACK_CHARS = 8_000
-CAUSE_CHARS = 500
 _OURS = str(Path(__file__).parent)
-FAULTS_MOST = 3  # of one item that are named
 _SQL_TYPES: dict[object, str] = {
     str: "text",
     int: "bigint",
@@ -210,7 +207,7 @@ def said(error: Any, name: str) -> str:
     """A pydantic ValidationError as one line. name: of the model."""
     faults = [
         f"{name}.{'.'.join(str(part) for part in each['loc'])}: {each['msg']} (got {each['input']!r:.60})"
-        for each in error.errors()[:FAULTS_MOST]
+        for each in error.errors()[:3]  # faults named of one item
     ]
     more = error.error_count() - len(faults)
     return "item does not fit: " + "; ".join(faults) + (f"; and {more} more" if more else "")
@@ -314,8 +311,8 @@ def _yielded(found: object) -> Iterator[object]:
 
 def _failure(handler: DeclaredHandler, kind: str, cause: str, error: BaseException | None = None) -> dict[str, Any]:
     told = "" if error is None else "".join(traceback.format_exception(type(error), error, _own(error)))
-    cause = " ".join(cause.split())[:CAUSE_CHARS]
-    return {"handler": handler.name, "failed": kind, "cause": cause, "traceback": told[-TRACEBACK_CHARS:]}
+    cause = " ".join(cause.split())[:500]
+    return {"handler": handler.name, "failed": kind, "cause": cause, "traceback": told[-8_000:]}
 
 
 def _own(error: BaseException) -> Any:

@@ -12,8 +12,6 @@ import orjson
 
 from app.words import scalar
 
-DEEPEST = 254  # of what orjson encodes
-
 
 def encoded(document: dict[str, Any]) -> bytes:
     """The document as JSON; where its text holds such characters, with U+FFFD for them. Raises JSONEncodeError."""
@@ -24,7 +22,7 @@ def encoded(document: dict[str, Any]) -> bytes:
     return orjson.dumps(clean(document)) if rb"\u0000" in whole else whole
 
 
-def clean(value: Any, depth: int = DEEPEST) -> Any:
+def clean(value: Any, depth: int = 254) -> Any:  # orjson encodes no deeper
     """A value whose text JSON can hold, at any depth; the same object where it can already."""
     if isinstance(value, str):
         return scalar(value)

@@ -18,7 +18,6 @@ from app.store import extractions
 from app.store.extractions import DuePage
 
 HANDLERS = "handlers"  # the worker's resource: Sequence[HandlerSpec]
-BACKLOG_MOST = 20_000  # that are counted
 _log = structlog.get_logger()
 
 
@@ -68,7 +67,7 @@ def steps() -> Sequence[SettleStep]:
 
 @answers
 def backlog(tx: Connection) -> Mapping[str, int]:
-    return {"handlers": extractions.waiting(tx, most=BACKLOG_MOST)}
+    return {"handlers": extractions.waiting(tx, most=20_000)}  # counted no further
 
 
 @answers

@@ -21,9 +21,7 @@ from app.sandbox.wire import WireBroken
 # -u: what was printed outlasts it
 ARGV: Final = (*PYTHON, "-B", "-u", "-m", "app.features.extract.child")
 START_S = 60.0  # its modules may import a lot
-MARGIN_S = 5.0  # on a busy machine; the process ends itself at its deadline
 PAGES_MOST = 5_000  # then a fresh one: a handler may leak
-IDLE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +123,7 @@ def handler_pool(
     sources: Sequence[str], *, memory_bytes: int, variables: Sequence[str] = ()
 ) -> ProcessPool[HandlerProcess]:
     """A pool of such processes. Borrowing raises what `start` does."""
-    return ProcessPool(partial(start, sources, memory_bytes=memory_bytes, variables=variables), idle_s=IDLE_S)
+    return ProcessPool(partial(start, sources, memory_bytes=memory_bytes, variables=variables), idle_s=30.0)
 
 
 def processors() -> int:
@@ -146,7 +144,8 @@ def start(
     """
     arguments = (str(memory_bytes), *sources)
     try:
-        child = ChildProcess(ARGV, arguments, variables=variables, margin_s=MARGIN_S, shows=shows)
+        # On a busy machine; the process ends itself at its deadline.
+        child = ChildProcess(ARGV, arguments, variables=variables, margin_s=5.0, shows=shows)
     except OSError as error:
         raise ServiceError("a process for handlers", f"cannot be started: {error.strerror or error}") from error
     try:

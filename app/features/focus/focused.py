@@ -30,7 +30,6 @@ REFUSALS: Final = {
     TrapKind.REPEATS: Refusal.TRAP_REPEATS,
     TrapKind.PATTERN: Refusal.TRAP_PATTERN,
 }
-FEW: Final = 5  # URLs that nothing speaks for, in a row: each may name better ones
 _PAGE = RequestKind.PAGE
 
 
@@ -173,7 +172,8 @@ class Focused(Worth):
             return first or drawn
         if any(due.lane != LAST_LANE for due in first):
             return first
-        return (shared if places else first or drawn)[:FEW]
+        # URLs that nothing speaks for, in a row: each may name better ones.
+        return (shared if places else first or drawn)[:5]
 
     def _best(self, drawn: list[Due]) -> list[Due]:
         """Without URLs of a risky form; without lists where others are proven."""

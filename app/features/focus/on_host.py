@@ -36,9 +36,6 @@ from app.store.crawls import Crawl
 
 _log = structlog.get_logger()
 FOCUS: Final = "focus"  # the worker's resource
-HOSTS_COUNTED = 1_000  # of a crawl: with more of them only a small site is fetched whole
-MOST_ROUNDS = 20  # of refused URLs that are looked at, where all are copies
-MOST_CAUGHT_UP = 200  # pages that other processes read: 20 ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +86,8 @@ def load(finder: Finder, tx: Connection, crawl_id: int, *, refuses: bool, now: d
     if not isinstance(found, Focused):
         focus = _loaded(worker, tx, host_id, crawl_id, profile)
         if refuses:
-            share = crawls.share(tx, crawl_id, most=HOSTS_COUNTED)
+            # Of a crawl: with more of them only a small site is fetched whole.
+            share = crawls.share(tx, crawl_id, most=1_000)
             focus.whole, focus.share = max(SMALL_SITE, int(share * SMALL_SHARE)), share
         if refuses and focus.yields and now is not None:
             _catch_up(worker, tx, focus.seen, host_id, crawl_id)
@@ -115,8 +113,8 @@ def _catch_up(worker: Worker, tx: Connection, seen: SeenPhrases, host_id: int, c
     as new.
     """
     part = novelty.MOST_CHARS // 2 - 1
-    by_others = pages.said(
-        tx, host_id=host_id, crawl_id=crawl_id, worker=worker.name, since=seen.as_of, part=part, n=MOST_CAUGHT_UP
+    by_others = pages.said(  # 200 of them: 20 ms
+        tx, host_id=host_id, crawl_id=crawl_id, worker=worker.name, since=seen.as_of, part=part, n=200
     )
     for url, text in by_others:
         seen.catch_up(target_of(url), text)
@@ -208,7 +206,7 @@ def _spare_refused(picked: Picked, tx: Connection, host_id: int) -> bool:
     more looked at: so much of a batch is judged at a time.
     """
     judged = {crawl_id: focus for crawl_id, focus in _every(picked).items() if focus.refuses and focus.room > 0}
-    for _ in range(MOST_ROUNDS):
+    for _ in range(20):  # lots of refused URLs, where all are copies
         rows: list[Sought] = [
             {"host_id": host_id, "crawl_id": crawl_id, "pattern": name, "n": n}
             for crawl_id, focus in judged.items()

@@ -11,7 +11,6 @@ from sqlalchemy import Connection
 from app.store import db
 
 _sql = db.queries("patterns", __file__)
-MOST = 2_000  # shapes of a host that a visit knows: the most fetched
 
 
 class PatternRow(NamedTuple):
@@ -119,7 +118,8 @@ class Spared(TypedDict):
 
 
 def of_host(tx: Connection, *, host_id: int, crawl_id: int) -> list[PatternRow]:
-    where = {"host_id": host_id, "crawl_id": crawl_id, "n": MOST}
+    # Shapes of a host that a visit knows: the most fetched.
+    where = {"host_id": host_id, "crawl_id": crawl_id, "n": 2_000}
     return db.run(tx, _sql["of_host"], where).of(PatternRow)
 
 

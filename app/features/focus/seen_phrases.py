@@ -10,7 +10,6 @@ from app.policy.focus import novelty, patterns
 from app.policy.focus.novelty import Said
 from app.policy.focus.shape import differences, forms, whole
 
-MOST_SEEN_BYTES = 3_000_000  # of a process: two hundred hosts of 200 pages
 _FIRST, _MOST, _FILTERS = 2_500, 160_000, 6  # phrases of the first filter and of any; of filters
 _NAMED = 10_000  # URLs of any filter but the first
 _ERRORS = 0.02
@@ -147,11 +146,14 @@ class SeenPhrases:
         self.bytes = sum(each.size_in_bits for each in (*self._filters, *self._named)) // 8
 
 
-def keep_within(seen: Sequence[SeenPhrases], most_bytes: int = MOST_SEEN_BYTES) -> None:
+def keep_within(seen: Sequence[SeenPhrases], most_bytes: int = 3_000_000) -> None:
     """Let hosts forget their oldest phrases, as far as all together are larger than that.
 
     First the half that was not used for longest forgets all but the newest: most of these hosts are done. Of both
-    halves the largest come first.   seen: the least recently used first
+    halves the largest come first.
+
+    seen        the least recently used first
+    most_bytes  of a process: two hundred hosts of 200 pages
     """
     excess = sum(each.bytes for each in seen) - most_bytes
     half = len(seen) // 2

@@ -17,7 +17,6 @@ from app.model import Url
 from app.store import db
 
 _sql = db.queries("links", __file__)
-LATEST_READINGS = 20_000  # of a host, that are searched for a link: a few seconds where they are long
 
 
 class LinksRow(TypedDict):
@@ -42,7 +41,8 @@ def are_kept(tx: Connection, crawl_id: int) -> bool:
 
 def linking(tx: Connection, *, host_id: int, crawl_id: int, to: str) -> list[str]:
     """Pages of a host that link to a URL, three at most, of its latest readings. [] where the crawl keeps no links."""
-    where = {"host_id": host_id, "crawl_id": crawl_id, "to": to, "n": LATEST_READINGS}
+    # The latest pages are searched for a link: a few seconds where they are long.
+    where = {"host_id": host_id, "crawl_id": crawl_id, "to": to, "n": 20_000}
     return [row.url for row in db.run(tx, _sql["linking"], where)]
 
 

@@ -39,7 +39,6 @@ from app.policy.robots import Robots
 from app.store import db, hosts
 from app.store.host_rows import Offer
 
-MOST_BYTES = 5_000_000  # of one answer, decoded
 REASON = "render"  # of the log
 _log = structlog.get_logger()
 _LEAST_S = 0.05  # between two looks at the turn
@@ -83,7 +82,7 @@ def _fetch(
     request = Request(
         url=url.text,
         kind=RequestKind.SUBREQUEST,
-        max_body_bytes=MOST_BYTES,
+        max_body_bytes=5_000_000,  # of one answer, decoded
         deadline_s=deadline_s,
         method=asking.method,
         fields=asking.fields,

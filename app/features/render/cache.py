@@ -20,7 +20,6 @@ from typing import Final
 from app.browser.values import Answer, ResourceKind, SubRequest
 from app.runtime.lru import Lru
 
-MOST_BYTES: Final = 64 * 1024 * 1024
 ENTRY_BYTES: Final = 1_000  # of Python's own objects
 LONGEST_S: Final = 86_400.0
 _KINDS: Final = frozenset({ResourceKind.SCRIPT, ResourceKind.STYLESHEET})
@@ -50,7 +49,7 @@ class _Stored:
 class SharedCache:
     """Answers by URL, the least recently used dropped first. Threads share it."""
 
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, most_bytes: int = 64 * 1024 * 1024) -> None:
         self._most_bytes = most_bytes
         self._stored: Lru[str, _Stored] = Lru(most_bytes)
 

@@ -21,7 +21,6 @@ from app.store import db, renders
 
 LOOK_S = 1.0
 SEEN_S = 10.0
-CHECK_AGAIN_S = 60.0
 THREADS_MOST = 2  # browsers hold some hundreds of MB each
 _log = structlog.get_logger()
 
@@ -88,7 +87,7 @@ class RenderService:
             self._problem = found
             self._say()
             _log.error("render.no_browser", problem=found.line)
-            stopping.wait(CHECK_AGAIN_S)
+            stopping.wait(60.0)
 
     def _checked(self) -> Chromium | BrowserProblem:
         """A check that fails is a problem as any other: without a word of it, crawls would wait for this worker."""

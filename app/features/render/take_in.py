@@ -41,14 +41,14 @@ from app.words import counted
 
 # A link as a browser serialises it, to a page that only a script can show: "#/post/1", or "#!post/1".
 _ROUTE: Final = re.compile(r'<a\s[^<>]{0,500}?\bhref="[^"#<>]{0,500}(#!?/[^"<>]+|#![^"<>]+)"')
-TTL_S = 7 * 86_400.0  # the same plain answer is not rendered again within it
 _LEVEL = 6
 _SCRIPT: Final = re.compile(rb"<script\b", re.IGNORECASE)
 
 RENDERS: SettlePart[RenderRow] = SettlePart(
     name="renders",
     rank=170,
-    write=lambda settling: renders.queue(settling.tx, settling.rows(RENDERS), ttl_s=TTL_S),
+    # The same plain answer is not rendered again within it.
+    write=lambda settling: renders.queue(settling.tx, settling.rows(RENDERS), ttl_s=7 * 86_400.0),
     words=lambda row: row["url"],
 )
 RENDERED: SettlePart[RenderEnd] = SettlePart(

@@ -55,7 +55,6 @@ from app.store import captures, db, renders
 from app.store.renders import RenderEnd, TakenRender
 from app.store.url_rows import Due
 
-AHEAD_S: Final = 1.0  # of a host's turn: dispatch, which claims less far ahead, would leave none to us
 TAKES_MOST: Final = 3
 PROBLEM_S: Final = 60.0
 SLOW_STARTS_MOST: Final = 4  # two of each thread, of half a minute each
@@ -104,7 +103,8 @@ class RenderTurns:
         """Render one page. Raises ServiceError."""
         worker, settings = self.worker, self.worker.settings
         with db.transaction(worker.engine) as tx:
-            offer = renders.claim(tx, ahead_s=AHEAD_S, offer_s=settings.offer_s, isolate=settings.settle_urls)
+            # Of a host's turn: dispatch, which claims less far ahead, would leave none to us.
+            offer = renders.claim(tx, ahead_s=1.0, offer_s=settings.offer_s, isolate=settings.settle_urls)
         if offer is None:
             return TurnEnding.NOTHING
         visit = take_up(worker, offer.host_id, offer.token, picks=False)

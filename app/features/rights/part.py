@@ -29,7 +29,6 @@ from app.policy.robots_match import Work
 from app.policy.tdm import LICENCE, RobotsSignals, Signal
 from app.store.url_rows import Due, Where
 
-MOST_PAGES = 5_000  # of a host, that one settle looks at
 MOST_S = 1.0  # patterns may cost 20 ms a page; the settle holds its host meanwhile
 
 
@@ -59,7 +58,7 @@ def _speaking(visit: Visit) -> dict[Origin, RobotsSignals]:
 
 def _withdrawn(tx: Connection, visit: Visit, speaking: Mapping[Origin, RobotsSignals]) -> list[WithdrawnRow]:
     notes, until, found = notes_of(visit.origins), visit.now() + MOST_S, list[WithdrawnRow]()
-    for crawl_id, key, text in rows.honouring(tx, visit.host_id, n=MOST_PAGES):
+    for crawl_id, key, text in rows.honouring(tx, visit.host_id, n=5_000):  # pages that one settle looks at
         url = visit.worker.canon.canonicalise(text)
         if not isinstance(url, Url) or url.origin not in speaking:
             continue

@@ -49,7 +49,6 @@ _NONE: Final[frozenset[Purpose]] = frozenset()
 CONDITION: Final = "conditional"  # the value of a permission that asks for something in return
 UNREAD: Final = "unread"  # a licence that is named, and was not read: nobody knows what it refuses
 PAYMENT: Final = "payment"  # status 402
-_YES: Final = frozenset({"y", "yes", "?1"})
 # By the name of a use: the purposes that a refusal of it refuses, and those that a permission of it allows.
 _USES: Final[Mapping[str, tuple[frozenset[Purpose], frozenset[Purpose]]]] = {
     "archive": (frozenset({_A}), frozenset({_A})),
@@ -126,5 +125,5 @@ def _meaning(each: Signal) -> tuple[int, PurposeAnswer, frozenset[Purpose]]:
         return 2, PurposeAnswer.UNKNOWN, _ALL
     if each.value == CONDITION:
         return 2, PurposeAnswer.UNKNOWN, refuses
-    is_allowed = each.value == "0" if each.name == "tdm-reservation" else each.value.lower() in _YES
+    is_allowed = each.value == "0" if each.name == "tdm-reservation" else each.value.lower() in {"y", "yes", "?1"}
     return (1, PurposeAnswer.ALLOWED, allows) if is_allowed else (0, PurposeAnswer.UNKNOWN, _NONE)

@@ -16,11 +16,9 @@ from app.store.url_rows import Where
 from app.store.url_rows import places as places_of
 
 _sql = db.queries("rights", __file__)
-MOST_WAITING = 1_000  # pages of a host whose verdicts a licence that was read changes, in one settle
 _OF_DOCUMENT = frozenset(
     {"TDMRep meta", "link element", "Link header", "TDMRep header", f"{USAGE} header", f"{SIGNAL} header"}
 )
-MOST_SETS = 50  # of a host, that are shown
 
 
 class LicenceRow(TypedDict):
@@ -177,7 +175,8 @@ def _set(statements: Sequence[Signal]) -> dict[str, Any]:
 
 def waiting(tx: Connection, host_id: int, urls: Sequence[str]) -> list[RightsRow]:
     """Pages whose statements name a licence that had not been read, at most MOST_WAITING."""
-    found = db.run(tx, _sql["waiting"], {"host_id": host_id, "urls": list(urls), "n": MOST_WAITING})
+    # Pages of a host whose verdicts a licence that was read changes, in one settle.
+    found = db.run(tx, _sql["waiting"], {"host_id": host_id, "urls": list(urls), "n": 1_000})
     return [
         {
             "host_id": host_id,
@@ -233,7 +232,7 @@ def kept(tx: Connection, *, host_id: int, key: bytes) -> list[str]:
 
 def of_host(tx: Connection, host_id: int) -> list[StatedSet]:
     """Sets of statements of a host's pages, those of the most pages first; MOST_SETS at most."""
-    rows = db.run(tx, _sql["of_host"], {"host_id": host_id, "n": MOST_SETS})
+    rows = db.run(tx, _sql["of_host"], {"host_id": host_id, "n": 50})  # shown of a host
     return [StatedSet(row.crawl, row.pages, row.example, signals(row.said)) for row in rows]
 
 

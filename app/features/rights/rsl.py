@@ -22,7 +22,7 @@ from app.parse import charset
 from app.parse.sitemap.markup import Feeder, plain
 from app.policy.robots_match import TOO_COSTLY, Rule, Ruleset, Work, normal
 from app.policy.tdm import Signal
-from app.policy.url import Canon
+from app.policy.url import MAX_LENGTH, Canon
 
 NAMESPACE: Final = "rslstandard.org/rsl"
 MAX_BYTES: Final = 500 * 1024  # as of a robots.txt
@@ -32,7 +32,6 @@ MOST_LICENCES: Final = 20  # of a content
 MOST_IN_ALL: Final = 2_000  # licences of a file: a path may have them all
 MOST_STARS: Final = 10_000  # of all patterns: each is compiled for every visit
 _MOST_TEXT: Final = 400
-_MOST_URL: Final = 2_083
 _MOST_NAMES_BYTES: Final = 32 * 1024  # libxml2 keeps each name for as long as the thread lives
 _MOST_DEPTH: Final = 500
 _PIECE_CHARS: Final = 32 * 1024
@@ -263,7 +262,7 @@ class _Walk:
 
     def _begin(self, name: str, attributes: Mapping[str, str]) -> None:
         if name == "content":
-            url, server = attributes.get("url", "")[:_MOST_URL], attributes.get("server", "")[:_MOST_TEXT]
+            url, server = attributes.get("url", "")[:MAX_LENGTH], attributes.get("server", "")[:_MOST_TEXT]
             self._content = Content(url=url, server=server or None)
             self._keep(self._content)
         elif name == "license":

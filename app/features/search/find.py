@@ -29,13 +29,8 @@ from app.store.crawls import Crawl
 RANKED = 2_000  # matches, the newest: to rank one takes some 0.05 ms
 LIMIT_MOST = 1_000
 ASKED_MOST = 1_000  # characters
-TIMEOUT_S = 20.0
-WAITING_MOST = 1_000_000
-POLL_S = 0.25
 _log = structlog.get_logger()
 AT_ONCE = 50  # pages: a settle that wants one of them waits for 0.1 s
-HOSTS_AT_ONCE = 1_000
-MOST_S = 4.0
 QUEUE_MOST = 10_000  # pages in the queue above which no further hosts are queued
 
 
@@ -85,7 +80,7 @@ def search_pages(
     *,
     limit: int = 10,
     host: str | None = None,
-    timeout_s: float = TIMEOUT_S,
+    timeout_s: float = 20.0,
 ) -> SearchResult:
     """The best pages of a crawl for these words. The latest pages are indexed first, for 2 s at most.
 
@@ -101,7 +96,7 @@ def search_pages(
             read = _read(tx, asked)
             found = rows.find(tx, read, crawl_id=crawl.id, host_id=host_id, n=limit, most=RANKED)
     with db.transaction(engine) as tx:
-        waiting = rows.waiting(tx, crawl_id=crawl.id, most=WAITING_MOST)
+        waiting = rows.waiting(tx, crawl_id=crawl.id, most=1_000_000)
         is_queued = all(each.crawl_id != crawl.id for each in rows.switched(tx))
     return SearchResult(
         crawl=name,
@@ -125,7 +120,7 @@ def index_all(engine: Engine, settings: Settings, name: str, report: Callable[[i
             return pages
         report(pages)
         if not indexed.pages:  # beat indexes at this moment
-            time.sleep(POLL_S)
+            time.sleep(0.25)
 
 
 def _searched(engine: Engine, settings: Settings, name: str) -> Crawl:
@@ -212,7 +207,7 @@ class Indexed:
     is_whole: bool = False
 
 
-def index_pages(engine: Engine, *, crawl_id: int | None = None, within_s: float = MOST_S) -> Indexed:
+def index_pages(engine: Engine, *, crawl_id: int | None = None, within_s: float = 4.0) -> Indexed:
     """Index pages for so long, of one crawl or of all; not those that another process indexes."""
     until = time.monotonic() + within_s
     with db.transaction(engine) as tx:
@@ -251,7 +246,7 @@ def _carry_out_lot(engine: Engine, crawl: Switched) -> bool:
     with db.transaction(engine) as tx:
         if crawl.search and rows.waiting(tx, crawl_id=crawl.crawl_id, most=QUEUE_MOST) == QUEUE_MOST:
             return False
-        lot = rows.next_hosts(tx, after=crawl.search_from, n=HOSTS_AT_ONCE)
+        lot = rows.next_hosts(tx, after=crawl.search_from, n=1_000)
         rows.await_settles(tx, after=crawl.search_from, until=lot.until)
     with db.transaction(engine) as tx:
         is_ours = server.be_alone(tx, "search") and crawl in rows.switched(tx)  # nobody has done it meanwhile

@@ -17,7 +17,6 @@ from app.store import db
 
 FAILURES_MOST = 3  # settles in a row in which nothing of a plugin's could be written: then it is off
 SETTLE_S = 1.0  # of all statements of a plugin in a settle, which holds locks of ours
-DDL_S = 30
 _POSTGRES = frozenset({"08", "25", "53", "57P", "58"})  # Postgres is away, full or read-only, whoever asks
 DROPPED_AT_ONCE = 10_000  # rows of a table
 _DROP = SQL("DELETE FROM {table} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {table} WHERE crawl_id = %s LIMIT %s))")
@@ -92,7 +91,7 @@ def upgrade(engine: Engine, plugins: Sequence[Plugin]) -> list[str]:
         if not plugin.tables:
             continue
         with db.transaction(engine) as tx:
-            db.run(tx, _sql["bound"], {"timeout": f"{DDL_S}s"})
+            db.run(tx, _sql["bound"], {"timeout": "30s"})
             try:
                 with tx.begin_nested():
                     for table in plugin.tables:

@@ -18,6 +18,7 @@ from app.errors import InputError
 from app.model.crawl import OPTIONS
 from app.policy.focus.profile import REACH, Branch, Profile, TrapTerms
 from app.policy.focus.vocabulary import LANGUAGES, tokens
+from app.policy.moment import SECONDS
 
 MOST_BYTES: Final = 64 * 1024
 MOST_BRANCHES: Final = 200
@@ -25,7 +26,6 @@ MOST_POSTS: Final = 20
 LONGEST_PATTERN: Final = 500
 MOST_WAYS: Final = 4.0 * (REACH + 1) ** 2  # two repetitions without end, and a few choices: a tenth of a second
 _REPEATS: Final = {codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT}
-_UNITS_S: Final = {"m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 _EVERY: Final = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)([mhdw])")
 _KEYS: Final = {"name", "lanes", "rest", "paths", "topics", "traps", "recrawl", "render"}
 _OF_BRANCH: Final = {"lane", "weight", "every", "importance"}
@@ -152,7 +152,7 @@ def _every_s(keys: "_Keys") -> float | None:
     found = _EVERY.fullmatch(text)
     if text and (found is None or not float(found[1])):
         raise InputError(f"{keys.what}: every = {text!r}", "write a number and m, h, d or w, e.g. every = '7d'")
-    return float(found[1]) * _UNITS_S[found[2]] if found else None
+    return float(found[1]) * SECONDS[found[2]] if found else None
 
 
 def _shares(keys: "_Keys") -> tuple[int, int, int, int]:

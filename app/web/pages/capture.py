@@ -24,7 +24,6 @@ from app.web.render import page, refusal
 from app.words import none_of
 
 TEXT_CHARS = 50_000  # of a text: the whole of it is a download
-NAME_CHARS = 100
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 SAVED = {
     "content-type": "application/octet-stream",
@@ -109,7 +108,7 @@ def file_name(found: CapturePage, part: CapturePart) -> str:
 
 def plain_name(text: str) -> str:
     """A name for a file, of letters, digits, - and _ alone; it may be empty."""
-    return _NOT_IN_NAMES.sub("-", text).strip("-")[:NAME_CHARS]
+    return _NOT_IN_NAMES.sub("-", text).strip("-")[:100]
 
 
 def _part(request: Request) -> CapturePart:

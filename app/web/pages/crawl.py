@@ -17,7 +17,6 @@ from app.web.live import crawl_texts, share_of_budget
 from app.web.order import acts_on, order_of
 from app.web.render import page, when
 
-HOSTS = 10
 HOSTS_MOST = 10_000  # of a crawl, to be sorted at each look
 
 
@@ -28,7 +27,7 @@ def show(request: Request) -> Response:
     now = look_at(shared.fleet, found.id)
     with db.transaction(shared.engine) as tx:
         has_many_hosts = crawl_rows.hosts_some(tx, found.id, most=HOSTS_MOST) == HOSTS_MOST
-        hosts = [] if has_many_hosts else crawl_rows.hosts_of(tx, found.id, HOSTS)
+        hosts = [] if has_many_hosts else crawl_rows.hosts_of(tx, found.id, 10)
     return page(
         request,
         "crawl.html",

@@ -26,7 +26,6 @@ from app.web.render import page
 
 ROWS_MOST: Final = 250_000
 AT_ONCE: Final = 2
-_CHUNK: Final = 256 * 1024
 making = threading.BoundedSemaphore(AT_ONCE)
 
 
@@ -88,7 +87,7 @@ def check_rows(rows: int, crawl: str, what: str) -> None:
 
 def _chunks(folder: "TemporaryDirectory[str]", file: Path) -> Iterator[bytes]:
     with folder, file.open("rb") as opened:
-        while chunk := opened.read(_CHUNK):
+        while chunk := opened.read(256 * 1024):
             yield chunk
 
 

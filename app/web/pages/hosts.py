@@ -31,14 +31,10 @@ from app.web.order import acts_in, acts_on, order_of
 from app.web.render import page
 from app.words import counted
 
-PATTERNS = 20
-REQUESTS = 25
 ROBOTS_LINES = 400
 _SETTING = re.compile(r" \(TIPTOE_[^)]*\)")
 WIDTH = 1000.0
 LEAST = 1.5  # units of a request that took no time
-HOSTS = 200
-WAIT_S = 2.0  # for the proof of a crawl, which reads the whole log of its hosts
 
 
 def show_list(request: Request) -> Response:
@@ -72,7 +68,7 @@ def show(request: Request) -> Response:
     shared, query = board_of(request), request.query_params
     found = hosts.show(shared.engine, shared.settings, query.get("name", ""))
     name = found.host["name"]
-    requests = lists.requests_of_host(shared.engine, name, after=query.get("after", ""), n=REQUESTS)
+    requests = lists.requests_of_host(shared.engine, name, after=query.get("after", ""), n=25)
     return page(
         request,
         "host.html",
@@ -82,7 +78,7 @@ def show(request: Request) -> Response:
         requests=requests,
         timeline=timeline(requests.rows),
         robots=_robots(request, found),
-        patterns=focus.patterns_of(shared.engine, name)[:PATTERNS],
+        patterns=focus.patterns_of(shared.engine, name)[:20],
         acts=acts_on("host", found.host["state"]),
         acts_in=acts_in,
         order=order_of(request),
@@ -184,7 +180,8 @@ def proof(request: Request) -> Response:
     if host:
         found, at = audit.audit_host(engine, settings, host), datetime.now(UTC)
     else:
-        made = shared.proofs.of(crawls.find(engine, crawl or "").name, wait_s=WAIT_S)
+        # For the proof of a crawl, which reads the whole log of its hosts.
+        made = shared.proofs.of(crawls.find(engine, crawl or "").name, wait_s=2.0)
         if made is None:
             return page(request, "proof_made.html", crawl=crawl)
         found, at = made.value, made.at
@@ -207,7 +204,7 @@ def proof(request: Request) -> Response:
         crawl=crawl,
         about=about,
         delay=delay_source(about, settings) if about else None,
-        shown=found.hosts[:HOSTS],
+        shown=found.hosts[:200],
         kinds=KINDS,
         begins=begins,
         headers=headers,
