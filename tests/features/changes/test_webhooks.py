@@ -293,17 +293,15 @@ def test_a_name_that_moves_to_a_forbidden_address_gets_nothing(crawled: Worker, 
 
 
 @pytest.mark.parametrize(
-    ("fields", "body"),
+    "answer",
     [
-        ({"Content-Length": "100"}, b"{}"),
-        ({"Content-Encoding": "gzip"}, b"{}"),
-        ({"Transfer-Encoding": "chunked"}, b"2\r\n{}"),
+        Answer(headers={"Content-Type": "application/json"}, body=b'{"taken": true}', cut=True),
+        Answer(headers={"Content-Type": "application/json", "Content-Encoding": "gzip"}, body=b"{}"),
     ],
+    ids=["cut", "not gzip"],
 )
-def test_a_status_says_that_it_was_taken_whatever_the_body(
-    crawled: Worker, hook: Site, fields: dict[str, str], body: bytes
-) -> None:
-    hook.pages["/hook"] = Answer(headers={"Content-Type": "application/json", **fields}, body=body)
+def test_a_status_says_that_it_was_taken_whatever_the_body(crawled: Worker, hook: Site, answer: Answer) -> None:
+    hook.pages["/hook"] = answer
     add(crawled, hook.url("/hook"))
     assert run(crawled) == 1
     assert one(crawled.engine, "SELECT failures FROM webhooks") == 0
