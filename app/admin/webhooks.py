@@ -3,10 +3,10 @@
 A secret is shown once, as its subscriber is added, and is in no log.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlsplit
 
 from sqlalchemy import Connection, Engine
 
@@ -20,7 +20,7 @@ from app.errors import InputError, NotSent
 from app.features.changes import rows, webhooks
 from app.features.changes import rows as cursors
 from app.features.changes.rows import Cursor
-from app.features.changes.webhooks import NewWebhook, Webhook
+from app.features.changes.webhooks import NewWebhook, Webhook, shown_url
 from app.model import Refusal
 from app.net.address import make_guard
 from app.net.dns import DnsFailed
@@ -30,6 +30,7 @@ from app.words import counted
 WEBHOOKS: Final = "webhooks"  # name of their check
 URL_MOST: Final = 2_000
 RESOLVED_S: Final = 10.0
+_USER: Final = re.compile(r"(^\s*\w*:?[/\\]*)[^/\\?#]*@")  # WHATWG: of http a backslash is a slash
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,12 +121,6 @@ def failing(tx: Connection) -> list[dict[str, object]]:
     ]
 
 
-def shown_url(url: str) -> str:
-    """A subscriber's URL without what may be secret in it."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}/{'…' if len(parts.path) > 1 or parts.query else ''}"
-
-
 def _place(engine: Engine, begin: str | None) -> Cursor:
     """The place that a person names. Raises InputError for a cursor that cannot be continued."""
     now = rows.horizon(engine)
@@ -146,10 +141,11 @@ def _known(webhook_id: int, url: str | None) -> str:
 
 def _checked(settings: Settings, text: str) -> str:
     """The URL of a subscriber. Raises InputError. Its address is checked anew at each message: a name may move."""
-    what = f"webhook {text[:100]}"
+    bare = _USER.sub(r"\1…@", text)
+    what = f"webhook {bare[:100]}"
     if len(text) > URL_MOST:
         raise InputError(what, f"is longer than {URL_MOST:,} characters; give a shorter one")
-    if "@" in urlsplit(text).netloc:
+    if bare != text:
         raise InputError("webhook URL", "holds a user or password; the signature says that a message is from here")
     url = make_canon(settings).canonicalise(text)
     if url is Refusal.PORT:
@@ -166,4 +162,4 @@ def _checked(settings: Settings, text: str) -> str:
         address, why = sorted_.blocked[0]
         remedy = "give a public one, or allow its network with TIPTOE_ALLOW_NETWORKS"
         raise InputError(what, f"its address {address} may not be contacted ({why}); {remedy}")
-    return url.text
+    return f"{url.origin}{url.linked or url.target}"  # as written: another's parameters are no tracking of ours

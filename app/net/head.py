@@ -25,8 +25,9 @@ _ONE_VALUE = frozenset(
 _NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2: token
 SLOP_BYTES = 4  # before a status line, as in Chromium: line ends of the body before it, a byte order mark
 _STATUS = re.compile(rb"[\0-\xff]{0,4}?(HTTP(?:/\S*)?)\s+([1-9]\d\d)(?!\d)(.*)", re.IGNORECASE | re.DOTALL)  # slop, too
-# Transfer codings that change the octets of a body. What is none of these changes nothing, whatever it is called.
-_APPLIED = re.compile(r"chunked|gzip|compress|deflate|\bbr\b|zstd")
+# Transfer codings that change the octets of a body. What is none of these changes nothing, whatever it is called: also
+# `xchunked` and `chunked;q=1`, as in Chromium.
+_APPLIED = re.compile(r"gzip|compress|deflate|\bbr\b|zstd")
 _UNFIT = re.compile(r"[\x00\r\n]")  # RFC 9110 5.5: replaced by a space
 
 
@@ -57,8 +58,9 @@ class Head(http.client.HTTPResponse):
             lines = [line[max(line.upper().find(b"HTTP"), 0) :]]
             self.received, has_odd_field = _read_fields(self.fp, lines)
             is_odd = is_odd or has_odd_field
-            if status >= 200 or status == 101:  # RFC 9110 15.2: other 1xx are interim, the answer follows
+            if status >= 200:  # RFC 9110 15.2: those before it are interim, the answer follows
                 break
+            is_odd = is_odd or status == 101  # nobody asked for another protocol; browsers and curl read on
         self.octets = b"".join(lines)
         self.code = self.status = status
         self.reason = reason
@@ -72,7 +74,7 @@ class Head(http.client.HTTPResponse):
         self.headers = self.msg = self.fields
         self.chunk_left = None
         is_endless = not self.chunked and self.length is None
-        self.will_close = is_odd or is_endless or status == 101 or not _is_kept_alive(self.version, self.fields)
+        self.will_close = is_odd or is_endless or not _is_kept_alive(self.version, self.fields)
 
 
 class MessageHead(Head):
@@ -195,11 +197,11 @@ def _framing(headers: dict[str, str], status: int) -> tuple[bool, int | None]:
     """Whether the body is chunked; if not, its length, None for "until the end" (RFC 9112 6.3)."""
     coding = headers.get("transfer-encoding")
     lengths = headers.get("content-length")
-    if status in (204, 304) or status < 200:
+    if status in (204, 304):
         return False, 0
     if coding is not None:
         codings = set(map(str.strip, coding.lower().split(",")))
-        if any(map(_APPLIED.search, codings - {"chunked"})):
+        if any(map(_APPLIED.search, codings)):
             raise Broken(Failure.PROTOCOL, f"Transfer-Encoding {coding!r}, which nobody asked for")
         if "chunked" in codings:  # said twice, it is applied once: so do Chromium and curl
             headers.pop("content-length", None)  # RFC 9112 6.3: overridden

@@ -64,6 +64,11 @@ FRAMED: list[tuple[str, bytes, bytes]] = [
     ("a byte order mark before it", b"\xef\xbb\xbf" + page(b"hello"), b"hello"),
     ("what is no transfer coding", raw(OK + b"Transfer-Encoding: binary\nContent-Length: 5", b"hello"), b"hello"),
     ("a charset as one", raw(OK + b"Transfer-Encoding: UTF-8, identity\nContent-Length: 5", b"hello"), b"hello"),
+    ("what is nearly chunked", raw(OK + b"Transfer-Encoding: xchunked\nContent-Length: 5", b"hello"), b"hello"),
+    ("chunked in quotes", raw(OK + b'Transfer-Encoding: "chunked"\nContent-Length: 5', b"hello"), b"hello"),
+    ("chunked of a quality", raw(OK + b"Transfer-Encoding: chunked;q=1\nContent-Length: 5", b"hello"), b"hello"),
+    ("another protocol", raw(b"HTTP/1.1 101 Switching Protocols\nUpgrade: h2c", b"") + page(b"hello"), b"hello"),
+    ("and no name of it", raw(b"HTTP/1.1 101 Yes", b"") + page(b"hello"), b"hello"),
     ("one beside chunks", raw(OK + b"Transfer-Encoding: binary, chunked", CHUNKS), b"hello"),
     ("small letters", page(b"hello").replace(b"HTTP/1.1 200 OK", b"http/1.1 200 OK"), b"hello"),
     *[

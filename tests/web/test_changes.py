@@ -2,9 +2,12 @@
 
 import asyncio
 import json
+import socket
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from itertools import islice
+from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
 import pytest
@@ -107,7 +110,7 @@ def test_a_stream_waits_while_postgres_is_away_and_loses_nothing(watched: Browse
 
     async def said() -> list[str]:
         pulse = watched.app.state.board.pulse
-        stream = aiter(changes.ChangeStream(Interrupted(some), pulse).body_iterator)  # type: ignore[arg-type]
+        stream = changes.events(Interrupted(some), pulse)  # type: ignore[arg-type]
         return [str(await anext(stream)) for _ in range(4)]
 
     assert [line.partition("\n")[0] for line in asyncio.run(said())[1:]] == [f"id: {each.cursor}" for each in some]
@@ -139,6 +142,20 @@ def test_too_many_streams_are_told_so(watched: Browser) -> None:
         assert watched.get("/changes/stream?crawl=docs").status_code == 503
     finally:
         changes.ChangeStream.watching -= changes.STREAMS_MOST
+
+
+def test_of_many_streams_that_are_asked_for_at_once_none_is_missed_in_the_count(watched: Browser) -> None:
+    place = urlsplit(watched.url)
+    asked = f"GET /changes/stream?crawl=docs HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: {watched.cookies}\r\n\r\n"
+    with ExitStack() as stack:
+        streams = [
+            stack.enter_context(closing(socket.create_connection((place.hostname, place.port))))
+            for _ in range(2 * changes.STREAMS_MOST)
+        ]
+        for stream in streams:
+            stream.sendall(asked.encode())
+        statuses = Counter(stream.recv(12)[-3:] for stream in streams)
+    assert statuses == {b"200": changes.STREAMS_MOST, b"503": changes.STREAMS_MOST}
 
 
 def test_another_library_reads_the_feed(watched: Browser, crawled: Engine, site: Site) -> None:

@@ -169,10 +169,11 @@ def _serve(engine: Engine, due: DueWebhook, send: Send, most: int) -> bool:
             webhooks.sent(tx, due, feed.cursor, n=len(events))
         else:
             webhooks.failed(tx, due, why[:200], rest_s=rest_s(due.failures))
+    log = _log.bind(webhook=due.id, crawl=due.crawl, url=webhooks.shown_url(due.url))
     if why is not None:
-        _log.warning("webhook.failed", webhook=due.id, crawl=due.crawl, url=due.url, failures=due.failures + 1, why=why)
+        log.warning("webhook.failed", failures=due.failures + 1, why=why)
     elif due.failures:
-        _log.info("webhook.answers_again", webhook=due.id, crawl=due.crawl, url=due.url, failures=due.failures)
+        log.info("webhook.answers_again", failures=due.failures)
     return why is None
 
 
@@ -195,15 +196,15 @@ def _post(due: DueWebhook, events: list[PageEvent], feed: Feed, send: Send) -> s
 
 
 def why_not(reply: Reply | Unsent) -> str | None:
-    """Why a message was not taken; None: it was."""
+    """Why a message was not taken; None: it was. The status says so, whatever becomes of the body behind it."""
     if isinstance(reply, Unsent):
         return "it was not sent"
+    if reply.status is not None and 200 <= reply.status < 300:
+        return None
     if reply.failure is Failure.ADDRESS:
         return f"its address may not be contacted: {reply.detail}"
     if reply.failure is not None:
         return f"it did not answer in full within {DEADLINE_S:g} s: {reply.failure}, {reply.detail}"
-    if reply.status is not None and 200 <= reply.status < 300:
-        return None
     return f"it answered {reply.status}"
 
 

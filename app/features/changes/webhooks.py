@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
 from sqlalchemy import Connection
 
@@ -141,6 +142,12 @@ def drop_crawl(tx: Connection, crawl_id: int) -> None:
 
 def _at(cursor: Cursor) -> dict[str, object]:
     return {"xid": cursor.place.xid, "at_id": cursor.place.id, "lineage": cursor.lineage}
+
+
+def shown_url(url: str) -> str:
+    """A subscriber's URL without what may be secret in it."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}/{'…' if len(parts.path) > 1 or parts.query else ''}"
 
 
 def make_secret() -> str:

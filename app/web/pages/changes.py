@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from typing import Final
@@ -92,19 +92,25 @@ async def stream(request: Request) -> Response:
             shared.engine, shared.settings, query.get("crawl", ""), ChangesWish(since=cursor, kinds=wish.kinds)
         )
 
-    return ChangeStream(await run_in_threadpool(opened), shared.pulse)
+    return ChangeStream(opened, shared.pulse)
 
 
 class ChangeStream(StreamingResponse):
-    """A stream of changes. It holds a seat, and no connection to Postgres while it waits.   watching: streams"""
+    """A stream of changes. It holds a seat, and no connection to Postgres while it waits.   watching: streams
+
+    The seat is taken before it asks Postgres where it begins: of many who come at once none is missed in the count.
+    """
 
     watching = 0
 
-    def __init__(self, found: Changes, pulse: Pulse) -> None:
-        super().__init__(_events(found, pulse), media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+    def __init__(self, opened: Callable[[], Changes], pulse: Pulse) -> None:
+        self._opened, self._pulse = opened, pulse
+        super().__init__((), media_type="text/event-stream", headers={"x-accel-buffering": "no"})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Raises InputError and ServiceError before anything is sent."""
         with self._seat():
+            self.body_iterator = events(await run_in_threadpool(self._opened), self._pulse)
             await super().__call__(scope, receive, send)
 
     @classmethod
@@ -117,7 +123,8 @@ class ChangeStream(StreamingResponse):
             cls.watching -= 1
 
 
-async def _events(found: Changes, pulse: Pulse) -> AsyncGenerator[str, None]:
+async def events(found: Changes, pulse: Pulse) -> AsyncGenerator[str, None]:
+    """Yield the messages of a stream of changes, until it is closed or cannot go on."""
     yield "retry: 3000\n\n"
     waited_s = 0.0
     while not pulse.is_closed:

@@ -256,6 +256,10 @@ def test_one_whose_cursor_is_of_another_database_says_what_to_do(crawled: Worker
         ("example.org", "is not a URL of http or https"),
         ("https://example.org:25/", "names a port that no browser requests"),
         ("http://me:secret@127.0.0.1/", "holds a user or password"),
+        ("http:\\\\me:secret@127.0.0.1\\hook", "holds a user or password"),
+        (" http:me:secret@127.0.0.1/hook", "holds a user or password"),
+        ("ftp://me:secret@127.0.0.1/", "holds a user or password"),
+        ("http://[::1", "is not a URL of http or https"),
         ("http://no-such-name.invalid/", "cannot be looked up"),
         ("http://example.org/" + "a" * 3_000, "is longer than"),
     ],
@@ -269,6 +273,15 @@ def test_a_url_that_cannot_be_a_subscribers(crawled: Worker, url: str, why: str)
     assert len(str(found.value)) < 400
 
 
+def test_its_url_is_sent_to_as_it_was_written(crawled: Worker, hook: Site) -> None:
+    """What is tracking in a link, or names a session, may be what a subscriber knows its caller by."""
+    path = "/hook?gclid=1&PHPSESSID=a&a=@b"
+    hook.pages[path] = OK
+    assert add(crawled, hook.url(path)).url == hook.url(path)
+    assert run(crawled) == 1
+    assert [hit.path for hit in hook.log] == [path]
+
+
 def test_a_name_that_moves_to_a_forbidden_address_gets_nothing(crawled: Worker, hook: Site) -> None:
     """It was allowed as it was added, and is not any more as it is sent to."""
     add(crawled, hook.url("/hook"))
@@ -277,6 +290,32 @@ def test_a_name_that_moves_to_a_forbidden_address_gets_nothing(crawled: Worker, 
     sender.close()
     assert hook.log == []
     assert "its address may not be contacted" in one(crawled.engine, "SELECT why FROM webhooks")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(headers={"Content-Type": "application/json"}, body=b'{"taken": true}', cut=True),
+        Answer(headers={"Content-Type": "application/json", "Content-Encoding": "gzip"}, body=b"{}"),
+    ],
+    ids=["cut", "not gzip"],
+)
+def test_a_status_says_that_it_was_taken_whatever_the_body(crawled: Worker, hook: Site, answer: Answer) -> None:
+    hook.pages["/hook"] = answer
+    add(crawled, hook.url("/hook"))
+    assert run(crawled) == 1
+    assert one(crawled.engine, "SELECT failures FROM webhooks") == 0
+
+
+def test_what_may_be_secret_in_a_url_is_in_no_log(
+    crawled: Worker, hook: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hook.pages["/hook?key=hush"] = Answer(status=500)
+    add(crawled, hook.url("/hook?key=hush"))
+    run(crawled)
+    shown = capsys.readouterr().out
+    assert "webhook.failed" in shown
+    assert "hush" not in shown
 
 
 def test_a_secret_is_shown_once(crawled: Worker, hook: Site, capsys: pytest.CaptureFixture[str]) -> None:
