@@ -131,13 +131,14 @@ def _likes(tx: Connection, lot: Sequence[DuePrint], prints: Mapping[int, Fingerp
     beside = Prints.of_bytes(others).alike(_prints(prints.values()), bits=DUPLICATE_BITS, most=MOST_BESIDE)
     waiting = {like.id for like in beside if like.place <= own[like.id].place}
     left = [each for each in prints.values() if each.id not in waiting]
-    older, of_host = defaultdict[int, list[Like]](list), _of_hosts(tx, left)
+    older = defaultdict[int, list[Like]](list)
     younger: dict[int, dict[int, int]] = {each.id: {} for each in left}
     for like in _by_key(tx, left, own.keys()):  # after: what was beside may have keys now
         if like.place > own[like.id].place:
             younger[like.id][like.other] = like.place
         else:
             older[like.id].append(like)
+    of_host = _of_hosts(tx, left)
     before = {like.other for likes in (*older.values(), *of_host.values()) for like in likes}
     held = rows.hold(tx, crawl_id, before - own.keys())
     places = {id: (each.place, each.key) for all_of in (own, held) for id, each in all_of.items()}
