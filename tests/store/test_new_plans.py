@@ -58,12 +58,14 @@ PAGES = [
     for link in LINKS
 ]
 LOOKS_UP = {
-    "rows": db.rows_param([{"id": 1, "simhash": 7, "keys": [1, 2, 9_000]}]),
-    "blocks": "{1,2,3}",
+    "keys": "{1,2,9000}",
+    "blocks": "{0,1,2}",
+    "turned_blocks": "{0,1,2}",
     "turned": "{0,0,0}",
-    "bits": 5,
+    "ids": "{4}",
     "most": 8,
 }
+DUE = {"crawl_id": 1, "n": 10, "most_bytes": 1_000_000, "made_by": None}
 LEASES = {"ids": db.array_param([1, 2, 3]), "tokens": db.array_param([UUID(int=host) for host in (1, 2, 3)])}
 PACE = {"delay_s": 1, "failures": 0, "adaptive_level": 0, "recent_statuses": [], "recent_ms": [], "breaker_trips": 0}
 CONTACTS = json.dumps(
@@ -85,13 +87,14 @@ COMPARES: list[Row] = [
     ("near", "lot", {"crawl_id": 1, "n": 10, "most_bytes": 1_000_000}, "near_queue", 10),
     ("near", "lot", {"crawl_id": 1, "n": 10, "most_bytes": 1_000_000}, "pages", 10),
     ("near", "lot", {"crawl_id": 1, "n": 10, "most_bytes": 1_000_000}, "fingerprints", 10),
-    ("near", "due", {"crawl_id": 1, "n": 10, "most_bytes": 1_000_000}, "fingerprints", 20),  # with _due
-    ("near", "due", {"crawl_id": 1, "n": 10, "most_bytes": 1_000_000}, "pages", 10),
-    ("near", "due", {"crawl_id": 1, "n": 10, "most_bytes": 1_000_000}, "urls", 10),
+    ("near", "lot", {"crawl_id": 1, "n": 10, "most_bytes": 1_000_000}, "urls", 10),
+    ("near", "due", DUE, "fingerprints", 20),  # with _due
+    ("near", "due", DUE, "pages", 10),
+    ("near", "due", DUE, "urls", 10),
     ("near", "due_beside", {"crawl_id": 1, "ids": "{1}", "place": -995, "behind": 3}, "fingerprints_due", 8),
     ("near", "claim", {"crawl_id": 1, "ids": "{1,101,201}"}, "fingerprints", 3),
     ("near", "hold", {"crawl_id": 1, "ids": "{1,101,201}"}, "fingerprints", 3),
-    ("near", "by_key", LOOKS_UP, "fingerprint_keys", 3),
+    ("near", "by_keys", LOOKS_UP, "fingerprint_keys", 3),
     ("near", "originals", {"crawl_id": 1, "ids": "{1,101,201}", "start": 320}, "pages", 3),
     ("near", "originals", {"crawl_id": 1, "ids": "{1,101,201}", "start": 320}, "urls", 3),
 ]

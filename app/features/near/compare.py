@@ -63,7 +63,7 @@ class Alike(NamedTuple):
     lot        and within: the pages, some of which wait, and how they are like each other
     pages      those that are compared
     earlier    by the ids of the pages' fingerprints
-    texts      of pages of the lot that are like others
+    texts      of pages of the lot that are like others; no more than their lower case is kept
     originals  pages that can be originals, by fingerprint
     """
 
@@ -71,16 +71,21 @@ class Alike(NamedTuple):
     within: Within
     pages: Sequence[DuePrint]
     earlier: Mapping[int, Earlier]
-    texts: Mapping[int, str]
+    texts: Mapping[int, Reading]
     originals: Mapping[int, OlderPage]
 
 
 def read(
-    tx: Connection, lot: Sequence[DuePrint], within: Within, earlier: Mapping[int, Earlier], waiting: Set[int]
+    tx: Connection,
+    lot: Sequence[DuePrint],
+    within: Within,
+    earlier: Mapping[int, Earlier],
+    waiting: Set[int],
+    known: Mapping[int, Reading],
 ) -> Alike:
     """The texts of those of a lot that are like others, and the pages that can be originals.
 
-    waiting: they are not compared
+    waiting: they are not compared;   known: texts of those that are known
     """
     pages = {each.id: each for each in lot if each.id not in waiting}
     likes = {like.id for id in pages for found in earlier[id] for like in found}
@@ -91,10 +96,11 @@ def read(
     }
     if not alike:
         return Alike(lot, within, list(pages.values()), earlier, {}, {})
-    texts = rows.texts(tx, lot[0].crawl_id, alike)
+    texts = {id: known[id] for id in alike if pages[id].is_known}
+    texts |= {id: Reading(text) for id, text in rows.texts(tx, lot[0].crawl_id, alike - texts.keys()).items()}
     originals = rows.originals(tx, lot[0].crawl_id, likes - pages.keys())
     of_lot = {
-        id: OlderPage(id, page.host_id, page.key, page.url, page.title, text[:START_CHARS])
+        id: OlderPage(id, page.host_id, page.key, page.url, page.title, text.all[:START_CHARS])
         for id, text in texts.items()
         for page in [pages[id]]
         if page.url is not None and not page.is_gone
@@ -114,20 +120,18 @@ def judge(tx: Connection, alike: Alike) -> JudgedLot:
     asked = [each for each in alike.pages if each.id in own and not each.is_gone and closest.has_any(each.id)]
     for first in range(0, len(asked), TEXTS_OF):
         some = asked[first : first + TEXTS_OF]
-        mine = {page.id: Reading(own[page.id]) for page in some}
         wanted: set[int] = set()
         for page in some:
             can_be = [like for like in alike.earlier[page.id].outside if like.id in originals]
-            wanted.update(like.id for like in heads.fitting(page.id, mine[page.id], can_be))
-        read = _Readings({**rows.texts(tx, alike.lot[0].crawl_id, wanted), **own})
+            wanted.update(like.id for like in heads.fitting(page.id, own[page.id], can_be[:MOST_READ]))
+        read = _Readings(rows.texts(tx, alike.lot[0].crawl_id, wanted), own)
         for page in some:
-            text = mine.pop(page.id)  # the forms that are made of it from here on are not kept
             likes = [like for like in closest.of(page.id) if like.id in originals and like.id not in repeats]
             likes = likes[:MOST_READ]
             if sum(like.bits == 0 for like in likes) == MOST_READ:
                 judged.crowded.add(page.id)
-            fitting = [like for like in heads.fitting(page.id, text, likes) if like.id in read.texts]
-            note = _note(page, text, fitting, originals, read) if fitting else None
+            fitting = [like for like in heads.fitting(page.id, own[page.id], likes) if read.has(like.id)]
+            note = _note(page, own[page.id].anew(), fitting, originals, read) if fitting else None
             if note is not None:
                 judged.notes[page.where] = note
                 if repeats_another(note):
@@ -181,14 +185,17 @@ class _Heads:
 class _Readings(dict[int, Reading]):
     """The originals that were read last: what a text is compared by takes thirty times its size."""
 
-    def __init__(self, texts: Mapping[int, str]) -> None:
+    def __init__(self, texts: Mapping[int, str], own: Mapping[int, Reading]) -> None:
         super().__init__()
-        self.texts = texts
+        self._texts, self._own = texts, own
+
+    def has(self, id: int) -> bool:
+        return id in self._own or id in self._texts
 
     def __missing__(self, id: int) -> Reading:
         if len(self) >= READ_AT_ONCE:
             del self[next(iter(self))]
-        found = self[id] = Reading(self.texts[id])
+        found = self[id] = self._own[id].anew() if id in self._own else Reading(self._texts[id])
         return found
 
 

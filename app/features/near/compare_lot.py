@@ -7,7 +7,7 @@ the other's. What another process holds is not waited for: whoever depends on it
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -16,14 +16,15 @@ from app.features.near import rows
 from app.features.near.compare import MOST_LIKE, MOST_OF_HOST, Close, Earlier, judge, read
 from app.features.near.fingerprint import DUPLICATE_BITS, REVIEW_BITS
 from app.features.near.likeness import Likeness, Reading
-from app.features.near.rows import DuePrint, Fingerprint, Like, Note, Waiting, repeats_another
-from app.features.near.simhash import Print, Prints, Within, np, simhash
+from app.features.near.rows import DuePrint, Fingerprint, Known, Like, Note, Waiting, repeats_another
+from app.features.near.simhash import PRINT_BYTES, Print, Prints, Within, np, simhash
 from app.store.url_rows import Where
 
 WITHIN_HOST = 50_000  # fingerprints of its own host that a page is compared with
 HOSTS_AT_ONCE = 16  # whose fingerprints are read at once: 20 MB
-MOST_OF_KEY = 8  # fingerprints alike that are looked at for each key, the oldest
-MOST_BESIDE = 64  # and of those that others may be comparing
+KEYED_AT_ONCE = 100_000  # fingerprints with keys alike: 2.4 MB; of one value no more are looked at
+MOST_BESIDE = 64  # fingerprints alike that others may be comparing
+_NO_TEXTS: Mapping[int, Reading] = {}
 
 
 class Compared(NamedTuple):
@@ -37,8 +38,15 @@ class Compared(NamedTuple):
     notes: Mapping[Where, Note]
 
 
-def fingerprint(tx: Connection, waiting: Sequence[Waiting]) -> list[Waiting]:
-    """Replace the fingerprints that pages had. Returns the pages that nobody else holds; the others are left.
+class Fingerprinted(NamedTuple):
+    """Pages of a lot that nobody else holds, whose fingerprints were replaced; the others are left."""
+
+    pages: list[Waiting]
+    known: Known
+
+
+def fingerprint(tx: Connection, waiting: Sequence[Waiting]) -> Fingerprinted:
+    """Replace the fingerprints that pages had.
 
     One that says what it said keeps its fingerprint, and its likes are not asked again: two pages for review would each
     make the other wait, for ever.
@@ -47,7 +55,8 @@ def fingerprint(tx: Connection, waiting: Sequence[Waiting]) -> list[Waiting]:
     before = {each.where: _before(each) for each in waiting if each.fingerprint_id is not None}
     ours = rows.claim(tx, crawl_id, sorted(each.id for each in before.values()))
     free = {each.where: each for each in waiting if each.where not in before or before[each.where].id in ours}
-    values = {where: simhash(Reading(each.main_text).words_once()) for where, each in free.items() if each.main_text}
+    texts = {where: Reading(each.main_text) for where, each in free.items() if each.main_text}
+    values = {where: simhash(text.words_once()) for where, text in texts.items()}
     had = {where: mine for where, mine in before.items() if where in free}
     stand = {where: mine for where, mine in had.items() if values.get(where) == mine.value}
     rows.drop(tx, crawl_id, [mine for where, mine in had.items() if where not in stand])
@@ -62,7 +71,13 @@ def fingerprint(tx: Connection, waiting: Sequence[Waiting]) -> list[Waiting]:
     rows.put_due(tx, [*made, *(stand[where] for where in repeated)], is_new=True)
     rows.put_due(tx, [mine for where, mine in stand.items() if where not in repeated], is_new=False)
     left = wanted.keys() - {each.where for each in made}
-    return [each for each in waiting if each.where in free and each.where not in left]
+    due = {each.id: each.where for each in (*made, *stand.values())}
+    known = Known(
+        waiting[0].held_by,
+        {id: free[where] for id, where in due.items()},
+        {id: texts[where] for id, where in due.items()},
+    )
+    return Fingerprinted([each for each in waiting if each.where in free and each.where not in left], known)
 
 
 def _before(page: Waiting) -> Fingerprint:
@@ -73,20 +88,23 @@ def _before(page: Waiting) -> Fingerprint:
     return Fingerprint(page.fingerprint_id, page.where, page.place, page.simhash)
 
 
-def compare(tx: Connection, lot: Sequence[DuePrint]) -> Compared:
-    """Compare pages, the earliest first, and queue those that this may change: younger ones, and what repeated one."""
-    crawl_id = lot[0].crawl_id
-    likes = _likes(tx, lot)
+def compare(tx: Connection, lot: Sequence[DuePrint], known: Mapping[int, Reading] = _NO_TEXTS) -> Compared:
+    """Compare pages, the earliest first, and queue those that this may change: younger ones, and what repeated one.
+
+    known: texts of those that are known
+    """
+    crawl_id, prints = lot[0].crawl_id, {each.id: each.print for each in lot}
+    likes = _likes(tx, lot, prints)
     pages = [each for each in lot if each.id not in likes.waiting]
-    judged = judge(tx, read(tx, lot, likes.within, likes.earlier, likes.waiting))
+    judged = judge(tx, read(tx, lot, likes.within, likes.earlier, likes.waiting, known))
     repeat = [each for each in pages if repeats_another(judged.notes.get(each.where))]
     ids = {each.id for each in repeat}
     originals = [each for each in pages if each.id not in ids and each.id not in judged.crowded]
-    younger = {each.print: likes.younger[each.id] for each in originals if each.is_new}
+    younger = {prints[each.id]: likes.younger[each.id] for each in originals if each.is_new}
     rows.queue_prints(tx, crawl_id, rows.missed(tx, crawl_id, younger))
-    rows.drop_due(tx, [each.print for each in pages])
-    rows.drop_keys(tx, [each.print for each in pages if not each.is_new])
-    rows.put_keys(tx, [each.print for each in originals])
+    rows.drop_due(tx, [prints[each.id] for each in pages])
+    rows.drop_keys(tx, [prints[each.id] for each in pages if not each.is_new])
+    rows.put_keys(tx, [prints[each.id] for each in originals])
     rows.queue_likes(tx, [each.where for each in repeat if not each.is_new])
     return Compared(pages, judged.notes)
 
@@ -106,26 +124,28 @@ class _Likes(NamedTuple):
     waiting: set[int]
 
 
-def _likes(tx: Connection, lot: Sequence[DuePrint]) -> _Likes:
-    crawl_id, own, prints = lot[0].crawl_id, {each.id: each for each in lot}, _prints(lot)
-    within = Within([each.print.value for each in lot], DUPLICATE_BITS)
+def _likes(tx: Connection, lot: Sequence[DuePrint], prints: Mapping[int, Fingerprint]) -> _Likes:
+    crawl_id, own = lot[0].crawl_id, {each.id: each for each in lot}
+    within = Within([each.value for each in prints.values()], DUPLICATE_BITS)
     others = rows.due_beside(tx, crawl_id, list(own), place=lot[-1].place)
-    beside = Prints.of_bytes(others).alike(prints, bits=DUPLICATE_BITS, most=MOST_BESIDE)
+    beside = Prints.of_bytes(others).alike(_prints(prints.values()), bits=DUPLICATE_BITS, most=MOST_BESIDE)
     waiting = {like.id for like in beside if like.place <= own[like.id].place}
-    left = [each for each in lot if each.id not in waiting]
-    keyed = _by_key(tx, left, own.keys())  # after: what was beside may have keys now
+    left = [each for each in prints.values() if each.id not in waiting]
+    older = defaultdict[int, list[Like]](list)
+    younger: dict[int, dict[int, int]] = {each.id: {} for each in left}
+    for like in _by_key(tx, left, own.keys()):  # after: what was beside may have keys now
+        if like.place > own[like.id].place:
+            younger[like.id][like.other] = like.place
+        else:
+            older[like.id].append(like)
     of_host = _of_hosts(tx, left)
-    older = {id: _closest(likes, own[id].place) for id, likes in keyed.items()}
     before = {like.other for likes in (*older.values(), *of_host.values()) for like in likes}
     held = rows.hold(tx, crawl_id, before - own.keys())
     places = {id: (each.place, each.key) for all_of in (own, held) for id, each in all_of.items()}
-    younger = {
-        id: {like.other: like.place for like in likes if like.place > own[id].place} for id, likes in keyed.items()
-    }
-    earlier = {id: Earlier([], []) for id in own}
+    earlier = dict.fromkeys(own, Earlier((), ()))
     for each in left:
         found = set[Close](), set[Close]()
-        for likes, closes in zip((older[each.id], of_host.get(each.id, ())), found, strict=True):
+        for likes, closes in zip((older.get(each.id, ()), of_host.get(each.id, ())), found, strict=True):
             for like in likes:
                 if like.other not in places:
                     waiting.add(each.id)
@@ -155,44 +175,31 @@ def _wait_for(waiting: set[int], lot: Sequence[DuePrint], within: Within, earlie
             do_wait[at] = True
 
 
-def _by_key(tx: Connection, lot: Sequence[DuePrint], own: Set[int]) -> dict[int, list[Like]]:
-    """Those of the crawl but of these, the closest first. Each value is looked up once: mirrors share it."""
-    first = {each.print.value: each for each in reversed(lot)}
-    found = defaultdict[int, list[Like]](list)
-    for like in sorted(rows.by_key(tx, [each.print for each in first.values()], most=MOST_OF_KEY), key=_closeness):
-        if like.other not in own:
-            found[like.id].append(like)
-    return {each.id: found[first[each.print.value].id] for each in lot}
+def _by_key(tx: Connection, lot: Sequence[Fingerprint], own: Set[int]) -> list[Like]:
+    """Those of the crawl but of these, the closest. Each value is looked up once: mirrors share it."""
+    values = {each.value: each for each in lot}
+    found = rows.by_keys(tx, values.values(), own, most=KEYED_AT_ONCE) if values else b""
+    prints = Prints.of_bytes(found)
+    if len(values) > 1 and len(found) == KEYED_AT_ONCE * PRINT_BYTES:
+        half = len(lot) // 2
+        return [*_by_key(tx, lot[:half], own), *_by_key(tx, lot[half:], own)]
+    return prints.alike(_prints(lot), bits=DUPLICATE_BITS, most=MOST_LIKE, most_younger=MOST_BESIDE)
 
 
-def _closest(likes: Sequence[Like], place: int) -> list[Like]:
-    """The closest that are before a page, and those that may be: the keys of two at one place decide."""
-    older = [like for like in likes if like.place < place]
-    last = _closeness(older[MOST_LIKE - 1]) if len(older) > MOST_LIKE else None
-    return [
-        like for like in likes if like.place == place or (like.place < place and (not last or _closeness(like) <= last))
-    ]
-
-
-def _closeness(like: Like) -> tuple[int, int]:
-    return like.bits, like.place
-
-
-def _of_hosts(tx: Connection, lot: Sequence[DuePrint]) -> dict[int, list[Like]]:
+def _of_hosts(tx: Connection, lot: Sequence[Fingerprint]) -> dict[int, list[Like]]:
     """Those of their own hosts that are no younger, which may be for review."""
-    of_host = defaultdict[tuple[int, int], list[DuePrint]](list)
+    of_host = defaultdict[tuple[int, int], list[Fingerprint]](list)
     for each in lot:
         of_host[each.where[:2]].append(each)
     hosts, found = list(of_host), defaultdict[int, list[Like]](list)
     for first in range(0, len(hosts), HOSTS_AT_ONCE):
         some = rows.of_hosts(tx, hosts[first : first + HOSTS_AT_ONCE], within=WITHIN_HOST)
-        for host, prints in some.items():
-            own = {each.id: each.place for each in of_host[host]}
-            for like in Prints.of_bytes(prints).alike(_prints(of_host[host]), bits=REVIEW_BITS, most=MOST_OF_HOST):
-                if like.place <= own[like.id]:
-                    found[like.id].append(like)
+        for host, sent in some.items():
+            prints = _prints(of_host[host])
+            for like in Prints.of_bytes(sent).alike(prints, bits=REVIEW_BITS, most=MOST_OF_HOST, most_younger=0):
+                found[like.id].append(like)
     return found
 
 
-def _prints(lot: Sequence[DuePrint]) -> Prints:
-    return Prints.of(Print(each.id, each.place, each.print.value) for each in lot)
+def _prints(lot: Iterable[Fingerprint]) -> Prints:
+    return Prints.of(Print(each.id, each.place, each.value) for each in lot)

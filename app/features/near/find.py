@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Engine
 from app.errors import InputError
 from app.features.near import rows
 from app.features.near.likeness import Likeness
-from app.features.near.rows import DuePrint, Note, QueuedLink, repeats_another
+from app.features.near.rows import DuePrint, Known, Note, QueuedLink, repeats_another
 from app.policy.candidate import LAST_LANE
 from app.policy.focus.profile import Profile
 from app.policy.focus.profile_text import GENERAL, profile_of
@@ -43,7 +43,7 @@ class Lots:
     most_s  as long as more than `backlog` pages wait: a fleet finds more of them than one run takes
     """
 
-    pages: int = 200
+    pages: int = 500
     octets: int = 8_000_000
     most_s: float = 4.0
     backlog: int = 10_000
@@ -175,42 +175,44 @@ def _next_lot(engine: Engine, first: int | None, lots: Lots) -> _ComparedLot | N
         lot = db.repeat(partial(_compare, engine, crawl_id, lots)) if is_due else _ComparedLot()
         if lot.pages > lot.waiting:
             return lot
-        if db.repeat(partial(_fingerprint, engine, crawl_id, lots)):
-            return lot if lot.waiting else db.repeat(partial(_compare, engine, crawl_id, lots))
+        taken, known = db.repeat(partial(_fingerprint, engine, crawl_id, lots))
+        if taken:
+            return lot if lot.waiting else db.repeat(partial(_compare, engine, crawl_id, lots, known))
         if lot.pages:
             return lot._replace(is_last=True)
     return None
 
 
-def _fingerprint(engine: Engine, crawl_id: int, lots: Lots) -> int:
+def _fingerprint(engine: Engine, crawl_id: int, lots: Lots) -> tuple[int, Known]:
     """Give a crawl's next pages of the queue their fingerprints. Returns how many were taken from the queue."""
     with db.transaction(engine) as tx:
         waiting = rows.lot(tx, crawl_id, lots.pages, most_bytes=lots.octets)
         if not waiting:
-            return 0
+            return 0, Known()
         from app.features.near.compare_lot import fingerprint  # numpy comes with it: where none waits, nobody needs it
 
-        done = fingerprint(tx, waiting)
+        done, known = fingerprint(tx, waiting)
         rows.done(tx, crawl_id, [each.id for each in done])
         parted = [(each.where, each.url) for each in done if each.noted and each.main_text is None]
         if parted:
             hosts.lock(tx, sorted({where[0] for where, _ in parted}))
             _part_from(tx, parted)
-        return len(done)
+        return len(done), known
 
 
-def _compare(engine: Engine, crawl_id: int, lots: Lots) -> _ComparedLot:
-    """Compare a crawl's next fingerprints.
+def _compare(engine: Engine, crawl_id: int, lots: Lots, known: Known | None = None) -> _ComparedLot:
+    """Compare a crawl's next fingerprints.   known: what is known of those that were just made
 
     Hosts are locked last, for the notes alone: nobody waits for what was locked or written before.
     """
     with db.transaction(engine) as tx:
-        due = rows.due(tx, crawl_id, lots.pages, most_bytes=lots.octets)
+        known = known or Known()
+        due = rows.due(tx, crawl_id, lots.pages, most_bytes=lots.octets, known=known)
         if not due:
             return _ComparedLot()
         from app.features.near.compare_lot import compare
 
-        pages, notes = compare(tx, due)
+        pages, notes = compare(tx, due, known.texts)
         _write(tx, pages, notes)
     kinds = [note["kind"] for note in notes.values()]
     noted = kinds.count(Likeness.NEAR), kinds.count(Likeness.REVIEW)

@@ -39,16 +39,22 @@ class Reading:
     """A main text as it is compared: each form of it is made once, when it is first needed."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
+        self.all = text
+
+    def anew(self) -> "Reading":
+        """The same without the forms that were made of it, but its lower case."""
+        found = Reading(self.all)
+        found.lower = self.lower
+        return found
 
     @cached_property
     def lower(self) -> str:
-        return self._text.lower()
+        return self.all.lower()
 
     @cached_property
     def head(self) -> tuple[str, ...]:
         """The names of its first lines."""
-        return _head(self._text[:START_CHARS])
+        return _head(self.all[:START_CHARS])
 
     @cached_property
     def lines(self) -> list[str]:
@@ -84,12 +90,12 @@ class Reading:
     @property
     def is_cut(self) -> bool:
         """Whether its end is not counted."""
-        return len(self._text) > MOST_CHARS
+        return len(self.all) > MOST_CHARS
 
     @cached_property
     def is_long(self) -> bool:
         """Whether it has LEAST_WORDS."""
-        first = self._text[:MOST_CHARS].split(None, LEAST_WORDS - 1)  # letters may be words: there are no fewer
+        first = self.all[:MOST_CHARS].split(None, LEAST_WORDS - 1)  # letters may be words: there are no fewer
         return len(first) >= LEAST_WORDS or len(self.words) >= LEAST_WORDS
 
     @cached_property
@@ -104,7 +110,7 @@ class Reading:
 
     def words_once(self) -> list[str]:
         """Its words, for a fingerprint. They are not kept: they take ten times the room of the text."""
-        return words_of(self._text) if self.is_cut else words_in(self.lower)
+        return words_of(self.all) if self.is_cut else words_in(self.lower)
 
 
 def likeness(bits: int, text: Reading, other: Reading) -> Likeness | None:

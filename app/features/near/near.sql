@@ -33,10 +33,11 @@ ORDER BY min(id)
 -- pages.
 -- LATERAL makes each page a probe of every index: in a new database, without statistics, tables would be read whole.
 -- The order makes it fingerprints' key, and not the index of the host, through which all of the host's are read.
-SELECT id, host_id, crawl_id, key, url, fetched_at, fingerprint_id, place, simhash, main_text, noted
+SELECT id, host_id, crawl_id, key, url, title, fetched_at, fingerprint_id, place, simhash, main_text, noted, is_gone,
+       CAST(pg_current_xact_id() AS text) AS held_by
 FROM (
-    SELECT q.id, q.host_id, q.crawl_id, q.key, q.place AS queued_at, p.url, p.fetched_at, f.id AS fingerprint_id,
-           f.place, f.simhash,
+    SELECT q.id, q.host_id, q.crawl_id, q.key, q.place AS queued_at, p.url, p.title, p.fetched_at,
+           f.id AS fingerprint_id, f.place, f.simhash, coalesce(u.state = 'gone', false) AS is_gone,
            CASE WHEN c.near_duplicates AND NOT coalesce(d.kind IN ('body', 'text'), false)
                 THEN p.main_text END AS main_text,
            CASE WHEN d.kind IN ('near', 'review') THEN d.kind END AS noted,
@@ -47,7 +48,7 @@ FROM (
     ) AS q
     LEFT JOIN crawls AS c ON c.id = q.crawl_id
     LEFT JOIN LATERAL (
-        SELECT url, fetched_at, main_text FROM pages
+        SELECT url, title, fetched_at, main_text FROM pages
         WHERE host_id = q.host_id AND crawl_id = q.crawl_id AND key = q.key
         OFFSET 0
     ) AS p ON true
@@ -62,6 +63,11 @@ FROM (
         WHERE host_id = q.host_id AND crawl_id = q.crawl_id AND key = q.key
         OFFSET 0
     ) AS d ON true
+    LEFT JOIN LATERAL (
+        SELECT state FROM urls
+        WHERE host_id = q.host_id AND crawl_id = q.crawl_id AND key = q.key
+        OFFSET 0
+    ) AS u ON true
     WINDOW earlier AS (ORDER BY q.place, q.id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 ) AS of_queue
 WHERE bytes_before < :most_bytes
@@ -69,14 +75,15 @@ ORDER BY queued_at, id
 
 -- due: a crawl's oldest fingerprints to be compared that nobody else holds, with their pages; as many as `lot`
 -- None that is younger than a page of the queue: whoever is compared knows all that stand before it.
-SELECT id, host_id, crawl_id, key, place, simhash, is_new, url, title, noted, is_gone
+-- The pages of those that transaction :made_by put here, and nobody since, are known to who asks.
+SELECT id, host_id, crawl_id, key, place, simhash, is_new, is_known, url, title, noted, is_gone
 FROM (
-    SELECT f.id, f.host_id, f.crawl_id, f.key, f.place, f.simhash, due.is_new, p.url, p.title,
+    SELECT f.id, f.host_id, f.crawl_id, f.key, f.place, f.simhash, due.is_new, due.is_known, p.url, p.title,
            CASE WHEN d.kind IN ('near', 'review') THEN d.kind END AS noted,
            coalesce(u.state = 'gone', false) AS is_gone,
            coalesce(sum(octet_length(p.main_text)) OVER earlier, 0) AS bytes_before
     FROM (
-        SELECT * FROM fingerprints_due
+        SELECT *, coalesce(xmin = CAST(CAST(:made_by AS xid8) AS xid), false) AS is_known FROM fingerprints_due
         WHERE crawl_id = :crawl_id AND place < coalesce((
             SELECT place FROM near_queue WHERE crawl_id = :crawl_id ORDER BY crawl_id, place LIMIT 1
         ), 9223372036854775807)
@@ -90,17 +97,17 @@ FROM (
     ) AS f
     LEFT JOIN LATERAL (
         SELECT url, title, main_text FROM pages
-        WHERE host_id = f.host_id AND crawl_id = f.crawl_id AND key = f.key
+        WHERE NOT due.is_known AND host_id = f.host_id AND crawl_id = f.crawl_id AND key = f.key
         OFFSET 0
     ) AS p ON true
     LEFT JOIN LATERAL (
         SELECT kind FROM duplicates
-        WHERE host_id = f.host_id AND crawl_id = f.crawl_id AND key = f.key
+        WHERE NOT due.is_known AND host_id = f.host_id AND crawl_id = f.crawl_id AND key = f.key
         OFFSET 0
     ) AS d ON true
     LEFT JOIN LATERAL (
         SELECT state FROM urls
-        WHERE host_id = f.host_id AND crawl_id = f.crawl_id AND key = f.key
+        WHERE NOT due.is_known AND host_id = f.host_id AND crawl_id = f.crawl_id AND key = f.key
         OFFSET 0
     ) AS u ON true
     WINDOW earlier AS (ORDER BY f.place, f.id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
@@ -226,23 +233,23 @@ DELETE FROM fingerprint_keys AS k
 USING json_to_recordset(CAST(:rows AS json)) AS r (id bigint, keys bigint[])
 WHERE k.key = ANY(r.keys) AND k.fingerprint_id = r.id
 
--- by_key: fingerprints of originals that differ from each in a few bits at most; of each key the :most oldest
--- Five bits in three blocks leave one with one at most: each block is looked up as it is, and with any one bit turned.
-SELECT DISTINCT r.id, alike.fingerprint_id AS other, alike.bits, alike.place
-FROM json_to_recordset(CAST(:rows AS json)) AS r (id bigint, simhash bigint, keys bigint[])
-CROSS JOIN unnest(CAST(:blocks AS integer[]), CAST(:turned AS bigint[])) AS probe (block, turned)
-CROSS JOIN LATERAL (
-    SELECT older.fingerprint_id, older.bits, older.place
-    FROM (
-        SELECT k.fingerprint_id, k.place, CAST(bit_count(CAST(k.simhash # r.simhash AS bit(64))) AS integer) AS bits
-        FROM fingerprint_keys AS k
-        WHERE k.key = r.keys[probe.block] # probe.turned
-        ORDER BY k.key, k.place
-        OFFSET 0
-    ) AS older
-    WHERE older.bits <= :bits
+-- by_keys: other fingerprints of originals that have one of these keys but for one bit, the first :most of them
+-- Three numbers of 8 bytes each, some twice. Five bits in three blocks leave one with one at most.
+-- One walk through the index, which stays on a page while the next key is there: a probe for each takes three times as
+-- long. The array is no constant for the planner, who would look each key up among the most common ones.
+SELECT coalesce(string_agg(int8send(fingerprint_id) || int8send(place) || int8send(simhash), ''), '') AS prints
+FROM (
+    SELECT fingerprint_id, place, simhash
+    FROM fingerprint_keys
+    WHERE key = ANY(ARRAY(
+        SELECT own.key # probe.turned
+        FROM unnest(CAST(:keys AS bigint[]), CAST(:blocks AS integer[])) AS own (key, block)
+        JOIN unnest(CAST(:turned_blocks AS integer[]), CAST(:turned AS bigint[])) AS probe (block, turned) USING (block)
+    ))
+    ORDER BY key, place
     LIMIT :most
-) AS alike
+) AS found
+WHERE NOT fingerprint_id = ANY(CAST(:ids AS bigint[]))
 
 -- of_hosts: the fingerprints of hosts, three numbers of 8 bytes each
 SELECT r.host_id, r.crawl_id, found.prints

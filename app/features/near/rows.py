@@ -11,18 +11,18 @@ from sqlalchemy import Connection
 
 from app.clock import EPOCH
 from app.features.near import fingerprint
-from app.features.near.likeness import START_CHARS, Likeness
+from app.features.near.likeness import START_CHARS, Likeness, Reading
 from app.store import db
 from app.store.url_rows import Where, places
 
 _sql = db.queries("near", __file__)
 KEYS_AT_ONCE = 50_000
-BEHIND = 1_000  # fingerprints that others may be comparing: those of five processes
+BEHIND = 2_500  # fingerprints that others may be comparing: those of five processes
 _PLACE_BITS = 11  # of the key, below the microseconds; near.sql shifts by as many
 SIGN = 1 << 63
 _KEY_BITS = 25  # of a key of `fingerprint.keys`; a crawl's id stands above
 _PROBES = {
-    "blocks": db.array_param([n + 1 for n, _ in fingerprint.PROBES]),
+    "turned_blocks": db.array_param([n for n, _ in fingerprint.PROBES]),
     "turned": db.array_param([turned for _, turned in fingerprint.PROBES]),
 }
 
@@ -34,6 +34,7 @@ class Waiting(NamedTuple):
     fingerprint_id  place and simhash: as they were; None: it has none
     main_text       None: it is not compared, and loses the fingerprint that it may have
     noted           as being like another: near or review
+    held_by         the transaction that took it
     """
 
     id: int
@@ -41,12 +42,15 @@ class Waiting(NamedTuple):
     crawl_id: int
     key: bytes
     url: str | None
+    title: str | None
     fetched_at: datetime | None
     fingerprint_id: int | None
     place: int | None
     simhash: int | None
     main_text: str | None
     noted: str | None
+    is_gone: bool
+    held_by: str
 
     @property
     def where(self) -> Where:
@@ -65,13 +69,25 @@ class Fingerprint(NamedTuple):
     value: int
 
 
+class Known(NamedTuple):
+    """Pages to which a transaction gave fingerprints, by the ids of these, and their texts: to be compared at once."""
+
+    made_by: str | None = None
+    pages: Mapping[int, Waiting] = {}
+    texts: Mapping[int, Reading] = {}
+
+
+_NONE_KNOWN = Known()
+
+
 class DuePrint(NamedTuple):
     """A fingerprint to be compared, and its page.
 
-    is_new   it was not compared before, or repeated another: those that are younger may repeat it
-    url      None: the page is not there any more
-    noted    as being like another: near or review
-    is_gone  the page repeats nothing, and may come back
+    is_new    it was not compared before, or repeated another: those that are younger may repeat it
+    is_known  nobody had the page since it got its fingerprint
+    url       None: the page is not there any more
+    noted     as being like another: near or review
+    is_gone   the page repeats nothing, and may come back
     """
 
     id: int
@@ -81,6 +97,7 @@ class DuePrint(NamedTuple):
     place: int
     simhash: int
     is_new: bool
+    is_known: bool
     url: str | None
     title: str | None
     noted: str | None
@@ -187,10 +204,19 @@ def lot(tx: Connection, crawl_id: int, n: int, *, most_bytes: int) -> list[Waiti
     return [each if each.simhash is None else each._replace(simhash=_unsigned(each.simhash)) for each in found]
 
 
-def due(tx: Connection, crawl_id: int, n: int, *, most_bytes: int) -> list[DuePrint]:
-    """A crawl's oldest fingerprints to be compared, held: as many as of `lot`, and planned as there."""
+def due(tx: Connection, crawl_id: int, n: int, *, most_bytes: int, known: Known = _NONE_KNOWN) -> list[DuePrint]:
+    """A crawl's oldest fingerprints to be compared, held: as many as of `lot`, and planned as there.
+
+    Known pages are not looked up, nor counted in `most_bytes`.
+    """
     db.run(tx, _sql["begin"])
-    return db.run(tx, _sql["due"], {"crawl_id": crawl_id, "n": n, "most_bytes": most_bytes}).of(DuePrint)
+    where = {"crawl_id": crawl_id, "n": n, "most_bytes": most_bytes, "made_by": known.made_by}
+    found = db.run(tx, _sql["due"], where).of(DuePrint)
+    return [_as_known(each, known.pages[each.id]) if each.is_known else each for each in found]
+
+
+def _as_known(each: DuePrint, page: Waiting) -> DuePrint:
+    return each._replace(url=page.url, title=page.title, noted=page.noted, is_gone=page.is_gone)
 
 
 def due_beside(tx: Connection, crawl_id: int, ids: Sequence[int], *, place: int) -> bytes:
@@ -293,11 +319,14 @@ def drop(tx: Connection, crawl_id: int, prints: Sequence[Fingerprint]) -> None:
         db.run(tx, _sql["drop"], {"crawl_id": crawl_id, "ids": db.array_param([each.id for each in prints])})
 
 
-def by_key(tx: Connection, prints: Sequence[Fingerprint], *, most: int) -> list[Like]:
-    """Originals of the crawl that differ in DUPLICATE_BITS at most: all, but of each key the `most` oldest."""
-    rows = [{"id": each.id, "simhash": _signed(each.value), "keys": _keys(each)} for each in prints]
-    where = {"rows": db.rows_param(rows), "bits": fingerprint.DUPLICATE_BITS, "most": most}
-    return db.run(tx, _sql["by_key"], where | _PROBES).of(Like)
+def by_keys(tx: Connection, prints: Collection[Fingerprint], ids: Collection[int], *, most: int) -> bytes:
+    """Originals of the crawl, for `Prints.of_bytes`: `most` of them, in which are all that differ in DUPLICATE_BITS.
+
+    ids: of these none
+    """
+    keys = {key: block for each in prints for block, key in enumerate(_keys(each))}
+    where = {"keys": db.array_param(list(keys)), "blocks": db.array_param(list(keys.values())), "most": most}
+    return bytes(db.run(tx, _sql["by_keys"], where | _PROBES | {"ids": db.array_param(list(ids))}).scalar_one())
 
 
 def of_hosts(tx: Connection, hosts: Collection[tuple[int, int]], *, within: int) -> dict[tuple[int, int], bytes]:

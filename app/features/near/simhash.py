@@ -25,13 +25,15 @@ import numpy.typing as npt  # the same
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Signed: TypeAlias = npt.NDArray[np.int64]
 Unsigned: TypeAlias = npt.NDArray[np.uint64]
-__all__ = ["Print", "Prints", "Within", "np", "simhash"]
+__all__ = ["PRINT_BYTES", "Print", "Prints", "Within", "np", "simhash"]
 
 _BYTES: Final = BITS // 8
 _MOST_REMEMBERED: Final = 20_000  # words: 3 MB
+PRINT_BYTES: Final = 24  # of a `Print` as Postgres sends it
 _PLACES: Final = np.arange(8, dtype=np.uint64)[:, np.newaxis]
 _LOWEST: Final = np.uint64(0x0101_0101_0101_0101)  # bit of each byte
 _MOST_IN_A_BYTE: Final = 255
+_PAIRS_AT_ONCE: Final = 1 << 18  # fingerprints that are compared: 2 MB
 _U16, _U24, _U40, _U48 = (np.uint64(bits) for bits in (16, 24, 40, 48))
 
 
@@ -99,8 +101,11 @@ class Prints:
     """Fingerprints side by side, the oldest first."""
 
     def __init__(self, table: Signed) -> None:
-        """table: a row of each of the columns of `Print`, values signed"""
-        ids, places, values = table[:, np.lexsort((table[0], table[1]))]
+        """table: a row of each of the columns of `Print`, values signed; one may be there twice"""
+        ids, places, values = table = table[:, np.lexsort((table[0], table[1]))]
+        is_again = ids[1:] == ids[:-1]
+        if is_again.any():
+            ids, places, values = table[:, np.append(~is_again, True)]
         self.ids, self.places, self.values = ids, places, values.view(np.uint64)
 
     @classmethod
@@ -116,29 +121,36 @@ class Prints:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def alike(self, prints: "Prints", *, bits: int, most: int) -> list[Like]:
+    def alike(self, prints: "Prints", *, bits: int, most: int, most_younger: int | None = None) -> list[Like]:
         """Those of these that differ from each of some in so many bits at most, itself aside.
 
-        The closest `most` that are no younger, and as many that are: of the equally close the oldest.
+        The closest `most` that are no younger, and `most_younger` that are (None: as many): of the equally close the
+        oldest.
         """
-        found = [self._within(value, bits) for value in prints.values]
-        whose = np.repeat(np.arange(len(found)), [len(at) for at, _ in found])
-        if not len(whose):
+        if not len(self):
             return []
-        at, apart = np.concatenate([each[0] for each in found]), np.concatenate([each[1] for each in found])
+        step = max(1, _PAIRS_AT_ONCE // len(self))
+        found = [self._within(prints.values[first : first + step], bits) for first in range(0, len(prints), step)]
+        if not any(len(each[0]) for each in found):
+            return []
+        whose = np.concatenate([each[0] + n * step for n, each in enumerate(found)])
+        at, apart = np.concatenate([each[1] for each in found]), np.concatenate([each[2] for each in found])
         is_other = self.ids[at] != prints.ids[whose]
         is_younger = self.places[at] > prints.places[whose]
-        sides = [_first(whose, apart, is_other & side, most) for side in (~is_younger, is_younger)]
-        chosen = np.concatenate(sides)
+        chosen = _first(whose, apart, is_other & ~is_younger, most)
+        if most_younger != 0:
+            younger = _first(whose, apart, is_other & is_younger, most if most_younger is None else most_younger)
+            chosen = np.concatenate([chosen, younger])
         whose, at, apart = prints.ids[whose[chosen]], at[chosen], apart[chosen]
         columns = whose.tolist(), self.ids[at].tolist(), apart.tolist(), self.places[at].tolist()
         return [Like(*each) for each in zip(*columns, strict=True)]
 
-    def _within(self, value: np.uint64, most: int) -> tuple[Signed, Signed]:
-        """Where those stand that differ in so many bits at most, and in how many."""
-        bits = np.bitwise_count(self.values ^ value)
-        at = np.flatnonzero(bits <= most)
-        return at, bits[at].astype(np.int64)
+    def _within(self, values: Unsigned, most: int) -> tuple[Signed, Signed, Signed]:
+        """Which of some values differ from which of these in so many bits at most, and in how many."""
+        bits = np.bitwise_count(values[:, np.newaxis] ^ self.values).ravel()
+        found = np.flatnonzero(bits <= most)
+        whose, at = np.divmod(found, len(self))
+        return whose, at, bits[found].astype(np.int64)
 
 
 class Within:

@@ -43,6 +43,15 @@ def test_the_same_are_found_as_one_by_one(n: int, spread: int, bits: int, most: 
     assert len(found) == len(set(found))
 
 
+def test_one_that_is_there_twice_counts_once_and_the_younger_have_a_bound_of_their_own() -> None:
+    others, mine = drawn(300, 6), Print(1_000, 300, CENTRE)
+    found = Prints.of([*others, *others[::2]]).alike(Prints.of([mine]), bits=64, most=7, most_younger=2)
+    ones = one_by_one(others, mine, 64, 7)
+    assert {each for each in found if each.place <= 300} == {each for each in ones if each.place <= 300}
+    assert {each for each in found if each.place > 300} <= {each for each in ones if each.place > 300}
+    assert (len(found), len(set(found))) == (9, 9)
+
+
 def test_among_none_and_for_none_none_is_found() -> None:
     some, none = Prints.of(drawn(9, 0)), Prints.of([])
     assert none.alike(some, bits=5, most=1) == some.alike(none, bits=5, most=1) == []

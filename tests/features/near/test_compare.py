@@ -5,12 +5,13 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import ResourceClosedError
 
 from app.features.near.compare import Alike, Close, Earlier, judge
+from app.features.near.likeness import Reading
 from app.features.near.rows import DuePrint, Note, OlderPage
 from app.features.near.simhash import Within
 from app.store.url_rows import Where
 
 TEXT = "Waiting between requests\nA crawler waits before it asks for a page again."
-PAGE = DuePrint(2, 1, 1, b"a", 2, 0, True, "http://a.test/", None, None, False)
+PAGE = DuePrint(2, 1, 1, b"a", 2, 0, True, False, "http://a.test/", None, None, False)
 
 
 def notes_without_texts(engine: Engine, start: str) -> dict[Where, Note]:
@@ -19,7 +20,7 @@ def notes_without_texts(engine: Engine, start: str) -> dict[Where, Note]:
     closed.close()
     like, original = Close(3, 1, b"b", 1), OlderPage(1, 2, b"b", "http://b.test/", None, start)
     found = {PAGE.id: Earlier([like], [])}
-    lot = Alike([PAGE], Within([0], bits=5), [PAGE], found, {PAGE.id: TEXT}, {like.id: original})
+    lot = Alike([PAGE], Within([0], bits=5), [PAGE], found, {PAGE.id: Reading(TEXT)}, {like.id: original})
     return judge(closed, lot).notes
 
 

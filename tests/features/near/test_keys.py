@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 from app.features.near import fingerprint
 from app.features.near import rows as near
 from app.features.near.rows import Fingerprint
+from app.features.near.simhash import PRINT_BYTES, Print, Prints
 from app.store import db
 from tests.store.revisions import move
 from tests.store.rows import make_crawl, make_host, one, sql
@@ -43,20 +44,23 @@ def test_those_that_differ_in_five_bits_are_found_and_no_others_nor_those_of_ano
         with db.transaction(engine) as tx:
             made = near.put(tx, all_of | {(host, other, b"k"): (0, value)})
             near.put_keys(tx, made)
-            asked = Fingerprint(0, (host, crawl, b""), 0, value)
-            found = near.by_key(tx, [asked], most=100)
+            asked, mine = Fingerprint(0, (host, crawl, b""), 0, value), Print(0, 0, value)
+            sent, but_one = (near.by_keys(tx, [asked], ids, most=1_000) for ids in ([], [made[0].id]))
             tx.rollback()
         wanted = {each.id for each in made if each.value in close and each.where[1] == crawl}
+        found = Prints.of_bytes(sent).alike(Prints.of([mine]), bits=5, most=100)
         assert {each.other for each in found} == wanted
-        assert all(each.bits <= 5 for each in found)
+        assert {each.value for each in made if each.id in Prints.of_bytes(sent).ids} <= {*close, *far}
+        assert {*Prints.of_bytes(sent).ids} - {*Prints.of_bytes(but_one).ids} == {made[0].id}
 
 
-def test_of_each_key_the_oldest_are_looked_at(engine: Engine) -> None:
+def test_no_more_are_looked_at_than_asked_for_and_of_a_key_the_oldest(engine: Engine) -> None:
     host, crawl = make_host(engine), make_crawl(engine)
     with db.transaction(engine) as tx:
         near.put_keys(tx, near.put(tx, {(host, crawl, bytes([n])): (90 - n, 7) for n in range(20)}))
-        found = near.by_key(tx, [Fingerprint(0, (host, crawl, b""), 0, 7)], most=3)
-    assert sorted(each.place for each in found) == [71, 72, 73]
+        found = near.by_keys(tx, [Fingerprint(0, (host, crawl, b""), 0, 7)], [], most=3)
+    assert len(found) == 3 * PRINT_BYTES
+    assert Prints.of_bytes(found).places.tolist() == [71, 72, 73]
 
 
 def test_a_place_is_the_order_of_time_and_key() -> None:

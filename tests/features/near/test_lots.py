@@ -145,7 +145,7 @@ def test_a_page_is_not_compared_before_an_earlier_one_of_the_queue(engine: Engin
 def given_fingerprints(engine: Engine) -> None:
     with db.transaction(engine) as tx:
         waiting = near.lot(tx, 1, 100, most_bytes=10**6)
-        near.done(tx, 1, [each.id for each in fingerprint(tx, waiting)])
+        near.done(tx, 1, [each.id for each in fingerprint(tx, waiting).pages])
 
 
 def test_what_depends_on_pages_of_another_process_is_left_and_all_else_compared(engine: Engine) -> None:
@@ -199,8 +199,8 @@ def test_two_that_give_one_page_its_fingerprint_give_it_once(engine: Engine) -> 
     with db.transaction(engine) as one_process, db.transaction(engine) as another:
         (mine,), (theirs,) = (near.lot(tx, 1, 1, most_bytes=10**6) for tx in (one_process, another))
         assert mine.id != theirs.id
-        assert fingerprint(one_process, [mine]) == [mine]
-        assert fingerprint(another, [theirs]) == [], "it is left in the queue"
+        assert fingerprint(one_process, [mine]).pages == [mine]
+        assert fingerprint(another, [theirs]).pages == [], "it is left in the queue"
     assert find_near(engine).pages == 1
     assert one(engine, "SELECT count(*) FROM near_queue") == 0
 
