@@ -26,6 +26,7 @@ from app.errors import ArchiveMissing, InputError, LeaseLost, SegmentElsewhere
 from app.features.archive.read import Archive
 from app.features.extract import child, process
 from app.features.extract.handlers import DeclaredHandler, registered
+from app.features.extract.page import CrawledPage
 from app.features.extract.process import Handled, PageForHandler
 from app.features.extract.run import for_handler
 from app.features.rights.rows import answers_of
@@ -72,9 +73,7 @@ def run(engine: Engine, settings: Settings, wanted: Handlers, text: str, crawl_n
     Raises InputError for what is no URL, for a page that no handler matches, and for one that cannot be had.
     """
     url = _url(settings, text)
-    started = process.start(
-        wanted.sources, memory_bytes=settings.handler_memory_bytes, variables=settings.handler_variables, shows=True
-    )
+    started = _start(settings, wanted.sources)
     try:
         fitting = [name for name in wanted.names if name in started.specs and started.specs[name].fits(url.text)]
         if not fitting:
@@ -85,19 +84,9 @@ def run(engine: Engine, settings: Settings, wanted: Handlers, text: str, crawl_n
         for name in fitting:
             if not started.is_usable:
                 started.end()
-                started = process.start(
-                    wanted.sources,
-                    memory_bytes=settings.handler_memory_bytes,
-                    variables=settings.handler_variables,
-                    shows=True,
-                )
-            handled = started.handle(
-                sample.page,
-                name,
-                deadline_s=started.specs[name].deadline_s or settings.handler_deadline_s,
-                before=partial(_before, engine, settings, sample),
-            )
-            tried.append(_tried(handled))
+                started = _start(settings, wanted.sources)
+            before = partial(_before, engine, settings, sample)
+            tried.append(_tried(_handle(settings, started, sample.page, name, before)))
         return Trial(url=url.text, source=sample.source, handlers=tried)
     finally:
         started.end()
@@ -117,32 +106,47 @@ def names_for_prompt(
 
     def items(handler: str | Callable[..., Any]) -> list[Mapping[str, Any]]:
         if callable(handler):
-            model = next((each.items for each in registered() if each.function is handler), None)
-            name = getattr(handler, "__name__", "?")
-            return _items_of(
-                child.run(
-                    DeclaredHandler(name=name, function=handler, match=(), version=1, items=model, place=""), page
-                )
-            )
-        started = process.start(
-            (handler,), memory_bytes=settings.handler_memory_bytes, variables=settings.handler_variables, shows=True
-        )
-        try:
-            names = [name for name, spec in started.specs.items() if spec.fits(url.text)]
-            tried = [
-                started.handle(
-                    sample.page,
-                    name,
-                    deadline_s=started.specs[name].deadline_s or settings.handler_deadline_s,
-                    before=lambda _: None,
-                )
-                for name in names
-            ]
-        finally:
-            started.end()
-        return [item for each in tried for item in _items_of({"items": each.items, "cause": each.cause})]
+            return _items_of_function(handler, page)
+        return _items_of_file(settings, handler, url, sample.page)
 
     return {"page": page, "css": page.css, "xpath": page.xpath, "items": items}, f"{url.text}: {sample.source}"
+
+
+def _items_of_function(function: Callable[..., Any], page: CrawledPage) -> list[Mapping[str, Any]]:
+    """Items of a function that was typed at the prompt, which runs in this process."""
+    model = next((each.items for each in registered() if each.function is function), None)
+    name = getattr(function, "__name__", "?")
+    declared = DeclaredHandler(name=name, function=function, match=(), version=1, items=model, place="")
+    return _items_of(child.run(declared, page))
+
+
+def _items_of_file(settings: Settings, source: str, url: Url, page: PageForHandler) -> list[Mapping[str, Any]]:
+    """Items of all handlers in a file that match the URL."""
+    started = _start(settings, (source,))
+    try:
+        names = [name for name, spec in started.specs.items() if spec.fits(url.text)]
+        tried = [_handle(settings, started, page, name, lambda _: None) for name in names]
+    finally:
+        started.end()
+    return [item for each in tried for item in _items_of({"items": each.items, "cause": each.cause})]
+
+
+def _start(settings: Settings, sources: Sequence[str]) -> process.HandlerProcess:
+    """A process with these handlers, whose prints go to our standard error."""
+    return process.start(
+        sources, memory_bytes=settings.handler_memory_bytes, variables=settings.handler_variables, shows=True
+    )
+
+
+def _handle(
+    settings: Settings,
+    started: process.HandlerProcess,
+    page: PageForHandler,
+    name: str,
+    before: Callable[[int], PageForHandler | None],
+) -> Handled:
+    deadline_s = started.specs[name].deadline_s or settings.handler_deadline_s
+    return started.handle(page, name, deadline_s=deadline_s, before=before)
 
 
 def _items_of(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:

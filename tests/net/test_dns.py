@@ -49,6 +49,16 @@ def test_odd_spellings_are_looked_up_not_understood() -> None:
     assert names.asked == ["0x7f.1"]
 
 
+def test_a_name_that_was_begun_is_asked_for_once_and_what_is_known_not_at_all() -> None:
+    names = Names(a=["127.0.0.1"], c=["127.0.0.3"])
+    resolver = Resolver(fixed={"b": "127.0.0.2"}, getaddrinfo=names)
+    resolver.resolve("c", 80, 60)
+    for name in ("A", "a", "b", "c", "127.0.0.9"):
+        resolver.begin(name)
+    assert resolver.resolve("a", 80, 60) == ["127.0.0.1"]
+    assert names.asked == ["c", "a"]
+
+
 def test_answers_are_remembered_for_a_time_without_duplicates() -> None:
     names, clock = Names(a=["127.0.0.1", "127.0.0.2", "127.0.0.1"]), Clock()
     resolver = Resolver(ResolverLimits(ttl_s=300), getaddrinfo=names, clock=clock)

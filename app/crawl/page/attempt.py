@@ -129,9 +129,8 @@ def conclude(batch: Batch, picked: Picked, due: Due, end: Conclusion) -> None:
 
 def _result(due: Due, end: Conclusion) -> Result:
     event, attempt, wishes = end.event, end.attempt, end.wishes
-    reply = attempt.reply if attempt else None
-    is_new = attempt is not None and attempt.is_new
     network, server, parse = _failures(due, event, attempt)
+    etag, last_modified = _validators(due, end)
     cause, detail = _why(due, end)
     return {
         "host_id": due.host_id,
@@ -149,14 +148,12 @@ def _result(due: Due, end: Conclusion) -> Result:
         "interval_s": end.interval_s if end.interval_s is not None else due.rhythm.interval_s,
         "change_shape": end.belief.shape if end.belief else due.rhythm.change_shape,
         "change_s": end.belief.seconds if end.belief else due.rhythm.change_s,
-        "etag": None if end.whole else _validator(reply, Header.ETAG, due.known.etag, fresh=is_new),
-        "last_modified": None
-        if end.whole
-        else _validator(reply, Header.LAST_MODIFIED, due.known.last_modified, fresh=is_new),
+        "etag": etag,
+        "last_modified": last_modified,
         "body_sha256": end.body_sha256 or (attempt.page_sha256 if attempt else None) or due.known.body_sha256,
         "text_sha256": end.text_sha256 or due.known.text_sha256,
         "reader": READER if end.text_sha256 else due.known.reader,
-        "status": reply.status if reply else None,
+        "status": attempt.reply.status if attempt else None,
         "outcome": attempt.outcome.value if attempt else due.outcome,
         "cause": cause,
         "detail": detail,
@@ -200,12 +197,19 @@ def _failures(due: Due, event: UrlEvent, attempt: Attempt | None) -> tuple[int, 
     return network, server + 1, parse
 
 
-def _validator(reply: Reply | None, name: Header, before: str | None, *, fresh: bool) -> str | None:
-    """A page's own validator; after a 304 the one that was sent may be renewed; else the one we had."""
-    sent = reply.validator(name) if reply else None
-    if fresh:
-        return sent
-    return (sent or before) if reply and reply.status == 304 else before
+def _validators(due: Due, end: Conclusion) -> tuple[str | None, str | None]:
+    """ETag and Last-Modified for the next request: the page's own; after a 304 those on record, renewed by it."""
+    known, attempt = due.known, end.attempt
+    if end.whole:
+        return None, None
+    if attempt is None:
+        return known.etag, known.last_modified
+    etag, last_modified = attempt.reply.validator(Header.ETAG), attempt.reply.validator(Header.LAST_MODIFIED)
+    if attempt.is_new:
+        return etag, last_modified
+    if attempt.reply.status == 304:
+        return etag or known.etag, last_modified or known.last_modified
+    return known.etag, known.last_modified
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
