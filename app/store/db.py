@@ -61,6 +61,7 @@ _PINNED = {
     "TimeZone": "UTC",
     "DateStyle": "ISO, MDY",
     "IntervalStyle": "postgres",
+    "standard_conforming_strings": "on",
     "default_transaction_isolation": "read committed",
 }
 _ENCODING = "UTF8"
