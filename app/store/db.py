@@ -62,6 +62,7 @@ _PINNED = {
     "DateStyle": "ISO, MDY",
     "IntervalStyle": "postgres",
     "standard_conforming_strings": "on",
+    "array_nulls": "on",
     "default_transaction_isolation": "read committed",
 }
 _ENCODING = "UTF8"
