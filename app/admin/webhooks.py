@@ -20,7 +20,8 @@ from app.errors import InputError, NotSent
 from app.features.changes import rows, webhooks
 from app.features.changes import rows as cursors
 from app.features.changes.rows import Cursor
-from app.features.changes.webhooks import NewWebhook, Webhook, shown_url
+from app.features.changes.webhooks import NewWebhook, Webhook
+from app.features.changes.webhooks import shown_url as shown_url
 from app.model import Refusal
 from app.net.address import make_guard
 from app.net.dns import DnsFailed

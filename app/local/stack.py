@@ -25,6 +25,7 @@ from app.config import Settings
 from app.errors import ServiceError
 from app.local import dashboard
 from app.local.children import await_end, heed_interrupts, spawn, stop
+from app.local.home import open_home
 from app.local.services import Services
 from app.runtime.once import Once
 from app.store import db, renders
@@ -55,7 +56,7 @@ class Stack:
     def __init__(self, settings: Settings, services: Services, *, web: bool = False) -> None:
         self._services = services
         self._stop_s = settings.request_deadline_s + 15.0
-        self._logs = services.home / "logs"
+        self._logs = open_home(services.home).logs  # services that are configured have made none
         self._env = {
             **MALLOC,
             **os.environ,

@@ -22,7 +22,7 @@ SELECT coalesce(p.relname, t.relname) AS name,
 FROM pg_class AS t
 LEFT JOIN pg_inherits AS i ON i.inhrelid = t.oid
 LEFT JOIN pg_class AS p ON p.oid = i.inhparent
-WHERE t.relkind = 'r' AND t.relnamespace = CAST(current_schema() AS regnamespace)
+WHERE t.relkind = 'r' AND t.relnamespace = CAST(quote_ident(current_schema()) AS regnamespace)
   AND coalesce(p.relname, t.relname) IN ('urls', 'fetches', 'suppressions', 'duplicates', 'renders', 'sitemaps')
 GROUP BY 1
 
@@ -340,7 +340,7 @@ SELECT coalesce(p.relname, t.relname) AS name, CAST(sum(greatest(t.reltuples, 0)
 FROM pg_class AS t
 LEFT JOIN pg_inherits AS i ON i.inhrelid = t.oid
 LEFT JOIN pg_class AS p ON p.oid = i.inhparent
-WHERE t.relkind = 'r' AND t.relnamespace = CAST(current_schema() AS regnamespace)
+WHERE t.relkind = 'r' AND t.relnamespace = CAST(quote_ident(current_schema()) AS regnamespace)
   AND coalesce(p.relname, t.relname) IN ('urls', 'hosts', 'fetches', 'pages', 'captures')
 GROUP BY 1
 

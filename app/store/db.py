@@ -61,6 +61,8 @@ _PINNED = {
     "TimeZone": "UTC",
     "DateStyle": "ISO, MDY",
     "IntervalStyle": "postgres",
+    "standard_conforming_strings": "on",
+    "array_nulls": "on",
     "default_transaction_isolation": "read committed",
 }
 _ENCODING = "UTF8"

@@ -12,7 +12,7 @@ ORDER BY upper
 
 -- detached: partitions that were detached from the logs, to be dropped
 SELECT relname AS name FROM pg_class
-WHERE relkind = 'r' AND NOT relispartition AND relnamespace = CAST(current_schema() AS regnamespace)
+WHERE relkind = 'r' AND NOT relispartition AND relnamespace = CAST(quote_ident(current_schema()) AS regnamespace)
   AND relname ~ '^(fetches|visits|links)_dropped_[0-9]+$'
 ORDER BY relname
 

@@ -136,9 +136,9 @@ def test_the_grant_may_be_run_as_it_stands(admin: Admin, services: Services, mon
     """What SQL wants in quotes is in quotes, and what is missing is named: here the right to temporary tables."""
     admin("postgres", 'CREATE DATABASE "usual-own" TEMPLATE template0', f"CREATE ROLE \"{ROLE}\" LOGIN PASSWORD 'p'")
     try:
-        admin("usual-own", 'REVOKE TEMPORARY ON DATABASE "usual-own" FROM PUBLIC', 'CREATE SCHEMA "of-own"')
-        admin("usual-own", f'GRANT USAGE ON SCHEMA "of-own" TO "{ROLE}"')
-        admin("postgres", f'ALTER ROLE "{ROLE}" SET search_path = "of-own"')
+        admin("usual-own", 'REVOKE TEMPORARY ON DATABASE "usual-own" FROM PUBLIC', 'CREATE SCHEMA "Of-own"')
+        admin("usual-own", f'GRANT USAGE ON SCHEMA "Of-own" TO "{ROLE}"')
+        admin("postgres", f'ALTER ROLE "{ROLE}" SET search_path = "Of-own"')
         monkeypatch.setenv("TIPTOE_DATABASE_URL", url_of(services, "usual-own", f"{ROLE}:p"))
         for _ in range(2):
             said = run("db", "upgrade").err

@@ -75,6 +75,8 @@ PINNED = [
     ("DateStyle", "German", "PGDATESTYLE", "ISO, MDY"),
     ("DateStyle", "SQL, DMY", "PGDATESTYLE", "ISO, MDY"),
     ("IntervalStyle", "iso_8601", "", "postgres"),
+    ("standard_conforming_strings", "off", "", "on"),
+    ("array_nulls", "off", "", "on"),
     ("client_encoding", "LATIN1", "PGCLIENTENCODING", "UTF8"),
     ("default_transaction_isolation", "serializable", "", "read committed"),
     ("default_transaction_isolation", "repeatable read", "", "read committed"),

@@ -25,7 +25,7 @@ UPDATE plugins SET failures = 0, off_at = NULL WHERE name = :name
 -- listed: all plugins that have or had tables here, with those that are there
 SELECT p.name, p.failures, p.off_at, p.why,
        ARRAY(SELECT CAST(c.relname AS text) FROM pg_class AS c
-             WHERE c.relnamespace = CAST(current_schema() AS regnamespace) AND c.relkind IN ('r', 'p')
+             WHERE c.relnamespace = CAST(quote_ident(current_schema()) AS regnamespace) AND c.relkind IN ('r', 'p')
                AND starts_with(c.relname, 'plugin_' || translate(p.name, '-.', '__') || '_')
              ORDER BY 1) AS tables
 FROM plugins AS p ORDER BY p.name
@@ -33,7 +33,7 @@ FROM plugins AS p ORDER BY p.name
 -- of_crawls: tables of plugins with a column that names the crawl
 SELECT c.relname AS name
 FROM plugins AS p
-JOIN pg_class AS c ON c.relnamespace = CAST(current_schema() AS regnamespace) AND c.relkind IN ('r', 'p')
+JOIN pg_class AS c ON c.relnamespace = CAST(quote_ident(current_schema()) AS regnamespace) AND c.relkind IN ('r', 'p')
     AND starts_with(c.relname, 'plugin_' || translate(p.name, '-.', '__') || '_')
 JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'crawl_id' AND NOT a.attisdropped
 GROUP BY 1 ORDER BY 1
