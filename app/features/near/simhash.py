@@ -102,11 +102,21 @@ class Prints:
 
     def __init__(self, table: Signed) -> None:
         """table: a row of each of the columns of `Print`, values signed; one may be there twice"""
-        ids, places, values = table = table[:, np.lexsort((table[0], table[1]))]
-        is_again = ids[1:] == ids[:-1]
+        table = table[:, np.lexsort((table[0], table[1]))]
+        is_again = table[0, 1:] == table[0, :-1]
         if is_again.any():
-            ids, places, values = table[:, np.append(~is_again, True)]
-        self.ids, self.places, self.values = ids, places, values.view(np.uint64)
+            table = table[:, np.append(~is_again, True)]
+        self._set(table)
+
+    def _set(self, table: Signed) -> None:
+        self._table, (self.ids, self.places, values) = table, table
+        self.values = values.view(np.uint64)
+
+    def some(self, places: Sequence[int]) -> "Prints":
+        """Those at some places of their order, which rise."""
+        found = Prints.__new__(Prints)
+        found._set(self._table[:, places])
+        return found
 
     @classmethod
     def of(cls, prints: Iterable[Print]) -> "Prints":
@@ -170,9 +180,9 @@ class Within:
 
     def closest(self, at: int, unwanted: Bools, *, most: int) -> list[tuple[int, int]]:
         """The closest of those before that are like one, of equally close the first.   (bits, place in the order)"""
-        found = np.flatnonzero(self._is_like[at] & ~unwanted)
-        apart = self._apart[at, found]
-        first = np.argsort(apart, kind="stable")[:most]
+        found = (self._is_like[at] > unwanted).nonzero()[0]
+        apart = self._apart[at][found]
+        first = apart.argsort(kind="stable")[:most]
         return list(zip(apart[first].tolist(), found[first].tolist(), strict=True))
 
 
