@@ -133,7 +133,7 @@ def _likes(tx: Connection, lot: Sequence[DuePrint], prints: Mapping[int, Fingerp
     left = [each for each in prints.values() if each.id not in waiting]
     older = defaultdict[int, list[Like]](list)
     younger: dict[int, dict[int, int]] = {each.id: {} for each in left}
-    for like in _by_key(tx, left, own.keys()):  # after: what was beside may have keys now
+    for like in by_key(tx, left, own.keys()):  # after: what was beside may have keys now
         if like.place > own[like.id].place:
             younger[like.id][like.other] = like.place
         else:
@@ -175,15 +175,17 @@ def _wait_for(waiting: set[int], lot: Sequence[DuePrint], within: Within, earlie
             do_wait[at] = True
 
 
-def _by_key(tx: Connection, lot: Sequence[Fingerprint], own: Set[int]) -> list[Like]:
-    """Those of the crawl but of these, the closest. Each value is looked up once: mirrors share it."""
+def by_key(tx: Connection, lot: Sequence[Fingerprint], own: Set[int], *, most: int = KEYED_AT_ONCE) -> list[Like]:
+    """Those of the crawl but of these, the closest. Each value is looked up once: mirrors share it.
+
+    most: fingerprints that are read at once; where there are more, a part of the lot is asked about at a time
+    """
     values = {each.value: each for each in lot}
-    found = rows.by_keys(tx, values.values(), own, most=KEYED_AT_ONCE) if values else b""
-    prints = Prints.of_bytes(found)
-    if len(values) > 1 and len(found) == KEYED_AT_ONCE * PRINT_BYTES:
+    found = rows.by_keys(tx, values.values(), own, most=most) if values else b""
+    if len(values) > 1 and len(found) == most * PRINT_BYTES:
         half = len(lot) // 2
-        return [*_by_key(tx, lot[:half], own), *_by_key(tx, lot[half:], own)]
-    return prints.alike(_prints(lot), bits=DUPLICATE_BITS, most=MOST_LIKE, most_younger=MOST_BESIDE)
+        return [like for part in (lot[:half], lot[half:]) for like in by_key(tx, part, own, most=most)]
+    return Prints.of_bytes(found).alike(_prints(lot), bits=DUPLICATE_BITS, most=MOST_LIKE, most_younger=MOST_BESIDE)
 
 
 def _of_hosts(tx: Connection, lot: Sequence[Fingerprint]) -> dict[int, list[Like]]:
