@@ -68,7 +68,7 @@ def fingerprint(tx: Connection, waiting: Sequence[Waiting]) -> Fingerprinted:
     }
     made = rows.put(tx, wanted)
     repeated = {where for where in stand if free[where].noted == Likeness.NEAR}
-    rows.put_due(tx, [*made, *(stand[where] for where in repeated)], is_new=True)
+    rows.put_due(tx, [stand[where] for where in repeated], is_new=True)
     rows.put_due(tx, [mine for where, mine in stand.items() if where not in repeated], is_new=False)
     left = wanted.keys() - {each.where for each in made}
     due = {each.id: each.where for each in (*made, *stand.values())}
@@ -133,7 +133,7 @@ def _likes(tx: Connection, lot: Sequence[DuePrint], prints: Mapping[int, Fingerp
     left = [each for each in prints.values() if each.id not in waiting]
     older = defaultdict[int, list[Like]](list)
     younger: dict[int, dict[int, int]] = {each.id: {} for each in left}
-    for like in _by_key(tx, left, own.keys()):  # after: what was beside may have keys now
+    for like in by_key(tx, left, own.keys()):  # after: what was beside may have keys now
         if like.place > own[like.id].place:
             younger[like.id][like.other] = like.place
         else:
@@ -143,7 +143,7 @@ def _likes(tx: Connection, lot: Sequence[DuePrint], prints: Mapping[int, Fingerp
     held = rows.hold(tx, crawl_id, before - own.keys())
     places = {id: (each.place, each.key) for all_of in (own, held) for id, each in all_of.items()}
     earlier = dict.fromkeys(own, Earlier((), ()))
-    for each in left:
+    for each in (prints[id] for id in older.keys() | of_host.keys()):
         found = set[Close](), set[Close]()
         for likes, closes in zip((older.get(each.id, ()), of_host.get(each.id, ())), found, strict=True):
             for like in likes:
@@ -175,28 +175,31 @@ def _wait_for(waiting: set[int], lot: Sequence[DuePrint], within: Within, earlie
             do_wait[at] = True
 
 
-def _by_key(tx: Connection, lot: Sequence[Fingerprint], own: Set[int]) -> list[Like]:
-    """Those of the crawl but of these, the closest. Each value is looked up once: mirrors share it."""
+def by_key(tx: Connection, lot: Sequence[Fingerprint], own: Set[int], *, most: int = KEYED_AT_ONCE) -> list[Like]:
+    """Those of the crawl but of these, the closest. Each value is looked up once: mirrors share it.
+
+    most: fingerprints that are read at once; where there are more, a part of the lot is asked about at a time
+    """
     values = {each.value: each for each in lot}
-    found = rows.by_keys(tx, values.values(), own, most=KEYED_AT_ONCE) if values else b""
-    prints = Prints.of_bytes(found)
-    if len(values) > 1 and len(found) == KEYED_AT_ONCE * PRINT_BYTES:
+    found = rows.by_keys(tx, values.values(), own, most=most) if values else b""
+    if len(values) > 1 and len(found) == most * PRINT_BYTES:
         half = len(lot) // 2
-        return [*_by_key(tx, lot[:half], own), *_by_key(tx, lot[half:], own)]
-    return prints.alike(_prints(lot), bits=DUPLICATE_BITS, most=MOST_LIKE, most_younger=MOST_BESIDE)
+        return [like for part in (lot[:half], lot[half:]) for like in by_key(tx, part, own, most=most)]
+    return Prints.of_bytes(found).alike(_prints(lot), bits=DUPLICATE_BITS, most=MOST_LIKE, most_younger=MOST_BESIDE)
 
 
 def _of_hosts(tx: Connection, lot: Sequence[Fingerprint]) -> dict[int, list[Like]]:
     """Those of their own hosts that are no younger, which may be for review."""
-    of_host = defaultdict[tuple[int, int], list[Fingerprint]](list)
-    for each in lot:
-        of_host[each.where[:2]].append(each)
+    prints, of_host = _prints(lot), defaultdict[tuple[int, int], list[int]](list)
+    hosts_of = {each.id: each.where[:2] for each in lot}
+    for at, id in enumerate(prints.ids.tolist()):
+        of_host[hosts_of[id]].append(at)
     hosts, found = list(of_host), defaultdict[int, list[Like]](list)
     for first in range(0, len(hosts), HOSTS_AT_ONCE):
         some = rows.of_hosts(tx, hosts[first : first + HOSTS_AT_ONCE], within=WITHIN_HOST)
         for host, sent in some.items():
-            prints = _prints(of_host[host])
-            for like in Prints.of_bytes(sent).alike(prints, bits=REVIEW_BITS, most=MOST_OF_HOST, most_younger=0):
+            own = prints.some(of_host[host])
+            for like in Prints.of_bytes(sent).alike(own, bits=REVIEW_BITS, most=MOST_OF_HOST, most_younger=0):
                 found[like.id].append(like)
     return found
 

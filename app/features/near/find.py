@@ -38,7 +38,7 @@ BLOCKS = (
 class Lots:
     """How many pages are compared at once, and for how long.
 
-    pages   of a lot: planning its queries takes 1.5 ms, and mirrors share originals
+    pages   of a lot: they share what their statements cost, their hosts, and mirrors their originals
     octets  of their texts; one page at least
     most_s  as long as more than `backlog` pages wait: a fleet finds more of them than one run takes
     """

@@ -196,16 +196,22 @@ CROSS JOIN LATERAL (
 -- done: take pages out of the queue
 DELETE FROM near_queue WHERE crawl_id = :crawl_id AND id = ANY(CAST(:ids AS bigint[]))
 
--- put: store fingerprints of pages that have none
-INSERT INTO fingerprints (host_id, crawl_id, key, place, simhash)
-SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.place, r.simhash
-FROM json_to_recordset(CAST(:rows AS json)) AS r (
-    host_id bigint, crawl_id bigint, key text, place bigint, simhash bigint)
-ORDER BY r.host_id, r.crawl_id, decode(r.key, 'hex')
-ON CONFLICT DO NOTHING
-RETURNING host_id, crawl_id, key, id
+-- put: store fingerprints of pages that have none, to be compared
+WITH made AS (
+    INSERT INTO fingerprints (host_id, crawl_id, key, place, simhash)
+    SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.place, r.simhash
+    FROM json_to_recordset(CAST(:rows AS json)) AS r (
+        host_id bigint, crawl_id bigint, key text, place bigint, simhash bigint)
+    ORDER BY r.host_id, r.crawl_id, decode(r.key, 'hex')
+    ON CONFLICT DO NOTHING
+    RETURNING host_id, crawl_id, key, id, place, simhash
+), are_due AS (
+    INSERT INTO fingerprints_due (crawl_id, place, id, simhash, is_new)
+    SELECT crawl_id, place, id, simhash, true FROM made
+)
+SELECT host_id, crawl_id, key, id FROM made
 
--- put_due: have fingerprints compared
+-- put_due: have fingerprints compared anew
 INSERT INTO fingerprints_due (crawl_id, place, id, simhash, is_new)
 SELECT crawl_id, place, id, simhash, is_new
 FROM json_to_recordset(CAST(:rows AS json))

@@ -273,7 +273,10 @@ def done(tx: Connection, crawl_id: int, ids: Sequence[int]) -> None:
 
 
 def put(tx: Connection, values: Mapping[Where, tuple[int, int]]) -> list[Fingerprint]:
-    """Store fingerprints of pages that have none: place and value. A page that has got one meanwhile is left out."""
+    """Store fingerprints of pages that have none, to be compared: place and value.
+
+    A page that has got one meanwhile is left out.
+    """
     rows = [
         {"host_id": host_id, "crawl_id": crawl_id, "key": key, "place": place, "simhash": _signed(value)}
         for (host_id, crawl_id, key), (place, value) in values.items()
@@ -286,7 +289,7 @@ def put(tx: Connection, values: Mapping[Where, tuple[int, int]]) -> list[Fingerp
 
 
 def put_due(tx: Connection, prints: Sequence[Fingerprint], *, is_new: bool) -> None:
-    """Have fingerprints compared."""
+    """Have fingerprints compared anew."""
     if prints:
         rows = [_numbers(each) | {"is_new": is_new} for each in prints]
         db.run(tx, _sql["put_due"], {"rows": db.rows_param(rows)})

@@ -101,22 +101,23 @@ class Prints:
     """Fingerprints side by side, the oldest first."""
 
     def __init__(self, table: Signed) -> None:
-        """table: a row of each of the columns of `Print`, values signed; one may be there twice"""
-        ids, places, values = table = table[:, np.lexsort((table[0], table[1]))]
-        is_again = ids[1:] == ids[:-1]
-        if is_again.any():
-            ids, places, values = table[:, np.append(~is_again, True)]
-        self.ids, self.places, self.values = ids, places, values.view(np.uint64)
+        """table: a row of each of the columns of `Print`, values signed; in order, each once"""
+        self._table, (self.ids, self.places, values) = table, table
+        self.values = values.view(np.uint64)
 
     @classmethod
     def of(cls, prints: Iterable[Print]) -> "Prints":
         signed = [(id, place, value - 2 * (value & SIGN)) for id, place, value in prints]
-        return cls(np.array(signed, np.int64).reshape(-1, len(Print._fields)).T)
+        return cls(_in_order(np.array(signed, np.int64).reshape(-1, len(Print._fields)).T))
 
     @classmethod
     def of_bytes(cls, prints: bytes) -> "Prints":
-        """Read the three numbers of each fingerprint, 8 bytes each, the high ones first."""
-        return cls(np.frombuffer(prints, ">i8").reshape(-1, len(Print._fields)).T.astype(np.int64))
+        """Read the three numbers of each fingerprint, 8 bytes each, the high ones first. One may be there twice."""
+        return cls(_in_order(np.frombuffer(prints, ">i8").reshape(-1, len(Print._fields)).T.astype(np.int64)))
+
+    def some(self, at: Sequence[int]) -> "Prints":
+        """Those at some places of their order, which rise."""
+        return Prints(self._table[:, at])
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -170,10 +171,17 @@ class Within:
 
     def closest(self, at: int, unwanted: Bools, *, most: int) -> list[tuple[int, int]]:
         """The closest of those before that are like one, of equally close the first.   (bits, place in the order)"""
-        found = np.flatnonzero(self._is_like[at] & ~unwanted)
-        apart = self._apart[at, found]
-        first = np.argsort(apart, kind="stable")[:most]
+        found = (self._is_like[at] > unwanted).nonzero()[0]
+        apart = self._apart[at][found]
+        first = apart.argsort(kind="stable")[:most]
         return list(zip(apart[first].tolist(), found[first].tolist(), strict=True))
+
+
+def _in_order(table: Signed) -> Signed:
+    """The oldest first, each once."""
+    table = table[:, np.lexsort((table[0], table[1]))]
+    is_again = table[0, 1:] == table[0, :-1]
+    return table[:, np.append(~is_again, True)] if is_again.any() else table
 
 
 def _first(whose: Signed, bits: Signed, chosen: Signed, most: int) -> Signed:

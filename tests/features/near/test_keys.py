@@ -8,6 +8,7 @@ from sqlalchemy import Engine
 
 from app.features.near import fingerprint
 from app.features.near import rows as near
+from app.features.near.compare_lot import by_key
 from app.features.near.rows import Fingerprint
 from app.features.near.simhash import PRINT_BYTES, Print, Prints
 from app.store import db
@@ -61,6 +62,17 @@ def test_no_more_are_looked_at_than_asked_for_and_of_a_key_the_oldest(engine: En
         found = near.by_keys(tx, [Fingerprint(0, (host, crawl, b""), 0, 7)], [], most=3)
     assert len(found) == 3 * PRINT_BYTES
     assert Prints.of_bytes(found).places.tolist() == [71, 72, 73]
+
+
+def test_a_lot_with_many_keys_alike_is_asked_about_in_parts(engine: Engine) -> None:
+    host, crawl, rng = make_host(engine), make_crawl(engine), random.Random(4)
+    values = [rng.getrandbits(64) for _ in range(5)]
+    lot = [Fingerprint(1_000 + n, (host, crawl, b""), 9, turned(value, 3, 40)) for n, value in enumerate(values)]
+    with db.transaction(engine) as tx:
+        near.put_keys(tx, near.put(tx, {(host, crawl, bytes([n])): (n, value) for n, value in enumerate(values)}))
+        at_once, in_parts = (by_key(tx, lot, set(), most=most) for most in (1_000, 3))
+    assert sorted(at_once) == sorted(in_parts)
+    assert [(like.id, like.bits, like.place) for like in sorted(at_once)] == [(1_000 + n, 2, n) for n in range(5)]
 
 
 def test_a_place_is_the_order_of_time_and_key() -> None:

@@ -148,6 +148,23 @@ def given_fingerprints(engine: Engine) -> None:
         near.done(tx, 1, [each.id for each in fingerprint(tx, waiting).pages])
 
 
+def test_what_is_known_of_a_page_holds_until_another_process_has_had_it(engine: Engine) -> None:
+    (page,) = mirrors(engine, 1)
+    enter(engine, page)
+    with db.transaction(engine) as tx:
+        done, known = fingerprint(tx, near.lot(tx, 1, 10, most_bytes=10**6))
+        near.done(tx, 1, [each.id for each in done])
+    with db.transaction(engine) as tx:
+        (due,) = near.due(tx, 1, 10, most_bytes=10**6, known=known)
+    assert (due.is_known, due.url) == (True, page)
+    find_near(engine)
+    enter(engine, page)
+    given_fingerprints(engine)
+    with db.transaction(engine) as tx:
+        (again,) = near.due(tx, 1, 10, most_bytes=10**6, known=known)
+    assert (again.id, again.is_known, again.url) == (due.id, False, page)
+
+
 def test_what_depends_on_pages_of_another_process_is_left_and_all_else_compared(engine: Engine) -> None:
     first, second = mirrors(engine, 1, 2)
     put(engine, [made(1, 9, 0, prose(220, seed=8), second=3)])
