@@ -108,14 +108,15 @@ _rest_of = attrgetter(*Due._fields[4:])
 
 
 def due_of(row: Any) -> Due:
-    """A URL that was picked, from the row of a query."""
+    """A URL that was picked, from the row of a query. Their own constructors would take twice the time."""
+    new = tuple.__new__
     parts = (
-        DueCrawl(*_crawl_of(row)),
-        InARow(*_failures_of(row)),
-        DueDocument(*_known_of(row)),
-        Rhythm(*_rhythm_of(row)),
+        new(DueCrawl, _crawl_of(row)),
+        new(InARow, _failures_of(row)),
+        new(DueDocument, _known_of(row)),
+        new(Rhythm, _rhythm_of(row)),
     )
-    return Due(*parts, *_rest_of(row))
+    return new(Due, (*parts, *_rest_of(row)))
 
 
 class Admission(TypedDict):

@@ -139,7 +139,7 @@ class Batch:
 
     def mark(self) -> "Mark":
         """How far the batch has come, for `back_to`."""
-        parts = {part: len(rows) for part, rows in self.parts.items()} if self.parts else {}
+        parts = dict(zip(self.parts, map(len, self.parts.values()), strict=True)) if self.parts else {}
         return Mark(self.found.links, self.tallies.left, tuple(map(len, self._of_urls())), parts)
 
     def back_to(self, mark: "Mark") -> None:

@@ -61,7 +61,7 @@ def read(
     root = tree.grow(markup)
     if root is None:
         return Page(charset=encoding)
-    hidden = text.hidden_roots(root)
+    hidden = text.hidden_roots(root) if text.may_hide(markup) else []
     survey = Survey(token=token.lower(), max_links=max_links, want_text=want_text, hidden=_within(hidden))
     survey.walk(root)
     is_cut = tree.is_cut(root)

@@ -12,6 +12,7 @@ from app.parse.html.tree import Element
 MAX_TEXT_CHARS = 200_000
 _STYLES, _HIDDENS = etree.XPath("descendant-or-self::*/@style"), etree.XPath("descendant-or-self::*/@hidden")
 _HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_STYLE, _VALUE = b"style", re.compile(rb"""\s*+=(?:\s*+("[^"&]{0,200}+"))?""")
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _DECLARATION = re.compile(r"""(?:[^;"'(]++|"[^"]*+"?|'[^']*+'?|\([^)]*+\)?)++""")  # CSS Syntax 5.4.4, loosely
 # Panels of tabs, and answers below their questions.
@@ -42,6 +43,22 @@ def hidden_roots(root: Element) -> list[Element]:
     found = [e for e in dict.fromkeys([*styled, *marked]) if _is_hidden(e)]
     shown = _shown_later(root) if found else ()
     return [e for e in found if e not in shown] if shown else found
+
+
+def may_hide(markup: bytes) -> bool:
+    """Whether the tree of this markup may have such elements: a fifth of the time of looking there.
+
+    A style that is long, or written with references, may say anything.
+    """
+    if b"hidden" in markup or b"hidden" in (lower := markup.lower()):
+        return True
+    at = lower.find(_STYLE)
+    while at >= 0:
+        written = _VALUE.match(lower, at + len(_STYLE))
+        if written and (not (value := written[1]) or b"none" in value or b"dden" in value):
+            return True
+        at = lower.find(_STYLE, at + len(_STYLE))
+    return False
 
 
 def is_hiding(style: str, *, unless_shown: bool = False) -> bool:

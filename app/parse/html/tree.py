@@ -54,7 +54,6 @@ _OPENING = re.compile(rb"<[A-Za-z]")
 _SCRIPT = re.compile(rb"<script[\s>]", re.IGNORECASE)
 _SCRIPT_TAG_BYTES = 1000
 _SEPARATORS = b"\t\n\f\r /\"'"  # an attribute begins after one of these
-_TITLE = etree.XPath("descendant::title[1]")
 _NAME = re.compile(rb"(?<=[\s/\"'])[^\s/\"']")  # its first letter: linear in blanks that no name follows
 
 
@@ -84,11 +83,14 @@ def is_cheap(markup: bytes) -> bool:
 def title(root: Element) -> Element | None:
     """The element that titles the document. A drawing may have one, too.
 
-    An iterator looks for the next one before it gives the first: it walks the whole tree."""
-    first: list[Element] = _TITLE(root)
-    if not first or not is_drawn(first[0]):
-        return first[0] if first else None
-    return next((each for each in root.iter("title") if not is_drawn(each)), None)
+    It is mostly in the head, and an iterator walks on to the next one before it gives the first. XPath would let go of
+    the interpreter for so little.
+    """
+    head = root[0] if len(root) and root[0].tag == "head" else root
+    first = next(head.iter("title"), None)
+    if first is None or is_drawn(first):
+        first = next((each for each in root.iter("title") if not is_drawn(each)), None)
+    return first
 
 
 def is_drawn(element: Element) -> bool:

@@ -112,6 +112,24 @@ def test_an_element_is_hidden_however_its_attribute_is_written(markup: str, hidd
     root = tree.grow(markup.encode())
     assert root is not None
     assert [e.tag for e in text.hidden_roots(root)] == hidden
+    assert text.may_hide(markup.encode()) or not hidden
+
+
+@pytest.mark.parametrize(
+    ("markup", "may"),  # whether the tree is looked through
+    [
+        ('<link rel="stylesheet"><h1 STYLE = "clear: both">none</h1>', False),
+        ('<h1 style="clear: both"><p style="display: NONE">x</p>', True),
+        ('<p title="style=" style="display:none">x</p>', True),
+        ("<p style=''>x</p>", True),  # a value in other quotes is not looked at,
+        ('<p style="display: n&#111;ne">x</p>', True),  # nor one with references,
+        (f'<p style="{200 * " "};display:none">x</p>', True),  # nor a long one
+        ("<p HIDDEN>x</p>", True),
+        ("<p>x</p>", False),
+    ],
+)
+def test_a_tree_is_looked_through_where_its_markup_may_hide(markup: str, may: bool) -> None:
+    assert text.may_hide(markup.encode()) == may
 
 
 TAGS = st.sampled_from(
