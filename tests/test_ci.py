@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-GOOD = dict.fromkeys(("gate", "test", "faults-quick", "coverage"), "@echo $@ $(ARGS)")
+GOOD = dict.fromkeys(("check", "faults-quick", "coverage"), "@echo $@ $(ARGS)")
 # Fails the first time only: nothing is tried a second time.
 ONCE = "@echo $@ $(ARGS); test -e $@.failed || { touch $@.failed; exit 1; }"
-HANGS = "@echo gate; sleep 1000"
+HANGS = "@echo check; sleep 1000"
 LEFT = "@setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $$! >left"
 
 
@@ -46,12 +46,12 @@ def last(said: str) -> str:
 @pytest.mark.parametrize(
     ("targets", "code", "ran", "line"),
     [
-        ({}, 0, ["gate", "test", "faults-quick", "coverage"], "ci: exit 0 at coverage"),
-        ({"test": ONCE}, 2, ["gate", "test"], "ci: exit 2 at test"),
-        ({"coverage": "@exit 3"}, 0, ["gate", "test", "faults-quick"], "ci: exit 0 at coverage"),
-        ({"faults-quick": "@exit 3"}, 2, ["gate", "test"], "ci: exit 2 at faults-quick"),
-        ({"gate": "@exit 3"}, 2, [], "ci: exit 2 at gate"),
-        ({"gate": HANGS}, 124, ["gate"], "ci: exit 124 at gate"),
+        ({}, 0, ["check", "faults-quick", "coverage"], "ci: exit 0 at coverage"),
+        ({"faults-quick": ONCE}, 2, ["check", "faults-quick"], "ci: exit 2 at faults-quick"),
+        ({"coverage": "@exit 3"}, 0, ["check", "faults-quick"], "ci: exit 0 at coverage"),
+        ({"faults-quick": "@exit 3"}, 2, ["check"], "ci: exit 2 at faults-quick"),
+        ({"check": "@exit 3"}, 2, [], "ci: exit 2 at check"),
+        ({"check": HANGS}, 124, ["check"], "ci: exit 124 at check"),
     ],
 )
 def test_it_runs_them_in_turn_and_its_last_line_says_how_it_ended(
@@ -76,11 +76,11 @@ def test_a_signal_ends_what_runs_and_is_recorded(tmp_path: Path, sent: signal.Si
     (tmp_path / "begun").write_text("begun\n")
     # What says it is what the signal ends. A shell that says so starts `sleep` next, and dash loses a signal to a child
     # that it forks: nothing ended before the minute after which `timeout` kills.
-    run = start(tmp_path, test="@tail -f begun")
+    run = start(tmp_path, check="@tail -f begun")
     assert run.stdout is not None
     while run.stdout.readline() != "begun\n":
         pass
     run.send_signal(sent)
     _, said = run.communicate(timeout=120)
-    assert (run.returncode, last(said)) == (code, f"ci: exit {code} at test")
-    assert f"ci: {sent.name} at test" in said
+    assert (run.returncode, last(said)) == (code, f"ci: exit {code} at check")
+    assert f"ci: {sent.name} at check" in said
