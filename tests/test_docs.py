@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from sqlalchemy import text
 
-from app.cli import make_app
 from app.model import Cause, CrawlEnding, Outcome, Refusal, RestReason, VisitEnding
 from app.policy import lifecycle
 from app.store import db, migrate
 from tests import catalogue_tables, settings_table
 from tests.acceptance.pages import PAGES, blocks
+from tests.cli.conftest import command_tree
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -38,7 +37,7 @@ def test_the_tables_of_the_catalogues_are_as_they_are() -> None:
 
 def test_every_command_has_its_row() -> None:
     rows = set(re.findall(r"^\| `tiptoe ([a-z -]+?)`", (DOCS / "commands.md").read_text(), re.MULTILINE))
-    assert rows == set(_commands(typer.main.get_command(make_app())))
+    assert rows == set(_commands(command_tree()))
 
 
 def _commands(group: Any, *words: str) -> Iterator[str]:

@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
-from app.cli import make_app
 from tests.acceptance.pages import PAGES, ROOT
-from tests.cli.conftest import Tiptoe, run
+from tests.cli.conftest import Tiptoe, command_tree, run
 
 DOCS = Path(__file__).parents[2] / "docs" / "commands.md"
 HEAVY = "alembic celery kombu psycopg pydantic requests rich sqlalchemy structlog".split()  # noqa: SIM905  # a list literal takes a line per word
@@ -22,7 +20,7 @@ HEAVY = "alembic celery kombu psycopg pydantic requests rich sqlalchemy structlo
 
 def commands(group: Any = None, path: str = "tiptoe") -> Iterator[tuple[str, Any]]:
     """(words, command) of all that can be run."""
-    group = group or typer.main.get_command(make_app())
+    group = group or command_tree()
     for name, command in group.commands.items():
         words = f"{path} {name}"
         if hasattr(command, "commands"):

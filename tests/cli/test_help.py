@@ -5,11 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import typer
 
-from app.cli import make_app
 from app.cli.options import COMMANDS as ROOT
-from tests.cli.conftest import run
+from tests.cli.conftest import command_tree, run
 
 COLUMNS = 80
 ENVIRONMENT = re.compile(r"TIPTOE_[A-Z_]+")
@@ -18,7 +16,7 @@ TYPED = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 def everything(group: Any = None, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """(words, command) of the groups and of all that can be run."""
-    command = group or typer.main.get_command(make_app())
+    command = group or command_tree()
     yield words, command
     for name, each in getattr(command, "commands", {}).items():
         yield from everything(each, (*words, name))
