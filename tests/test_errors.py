@@ -11,6 +11,7 @@ import pytest
 
 from app import errors
 from app.errors import TiptoeError
+from tests.statements import tree
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/errors.md").read_text(encoding="utf-8")
@@ -55,7 +56,7 @@ def raised() -> Iterator[tuple[str, str, str]]:
     for path in (path for room in ("app", "tiptoe", "workers") for path in sorted((ROOT / room).rglob("*.py"))):
         source = path.read_text(encoding="utf-8")
         lines = {number for number, line in enumerate(source.splitlines(), 1) if mention.search(line)}
-        for node in at_lines(ast.parse(source), lines) if lines else ():
+        for node in at_lines(tree(path), lines) if lines else ():
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names and node.args:
                 line = ": ".join(template(each) for each in node.args[:2])
                 yield node.func.id, line, str(path.relative_to(ROOT))
