@@ -16,6 +16,7 @@ from pathlib import Path
 
 from app.config import Settings
 from app.config.constants import Constants
+from tests.statements import tree
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("app", "workers", "tiptoe")
@@ -58,24 +59,19 @@ def _dotted(path: Path) -> str:
 
 
 @cache
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
-
-
-@cache
 def imports() -> Mapping[str, frozenset[str]]:
     """Each module → those of ours that it imports, anywhere in it, but for types alone."""
-    return {name: frozenset(_imported(_tree(path))) - {name} for name, path in modules().items()}
+    return {name: frozenset(_imported(tree(path))) - {name} for name, path in modules().items()}
 
 
-def _imported(tree: ast.Module) -> Iterator[str]:
+def _imported(module: ast.Module) -> Iterator[str]:
     for_types = {
         id(inner)
-        for node in ast.walk(tree)
+        for node in ast.walk(module)
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
         for inner in ast.walk(node)
     }
-    for node in ast.walk(tree):
+    for node in ast.walk(module):
         if id(node) in for_types:
             continue
         if isinstance(node, ast.Import):
@@ -128,7 +124,7 @@ def _called() -> Mapping[str, Counter[str]]:
     found: dict[str, Counter[str]] = {}
     for module, path in modules().items():
         names = found[module] = Counter()
-        for node in ast.walk(_tree(path)):
+        for node in ast.walk(tree(path)):
             if isinstance(node, ast.Call):
                 names[_name(node.func)] += 1
             names.update(_name(each) for each in getattr(node, "decorator_list", ()))
@@ -159,7 +155,7 @@ def constants() -> int:
     return sum(
         bool(_CONSTANT.fullmatch(target.id))
         for path in modules().values()
-        for node in _tree(path).body
+        for node in tree(path).body
         if isinstance(node, ast.Assign | ast.AnnAssign)
         for outer in (node.targets if isinstance(node, ast.Assign) else [node.target])
         for target in ast.walk(outer)
@@ -173,7 +169,7 @@ def records() -> Mapping[str, int]:
     return {
         f"{name}:{node.name}": sum(isinstance(each, ast.AnnAssign) for each in node.body)
         for name, path in modules().items()
-        for node in ast.walk(_tree(path))
+        for node in ast.walk(tree(path))
         if isinstance(node, ast.ClassDef) and _is_record(node)
     }
 
@@ -192,7 +188,7 @@ def look_backs() -> list[str]:
     """`module:line` where the core fetches back what it has just put at the end of a list of the batch."""
     lists = {
         target.target.id
-        for node in ast.walk(_tree(ROOT / "app/crawl/state/batch.py"))
+        for node in ast.walk(tree(ROOT / "app/crawl/state/batch.py"))
         if isinstance(node, ast.ClassDef)
         for target in node.body
         if isinstance(target, ast.AnnAssign) and isinstance(target.target, ast.Name)
@@ -201,7 +197,7 @@ def look_backs() -> list[str]:
         f"{name}:{node.lineno}"
         for name, path in modules().items()
         if name.startswith("app.crawl")
-        for node in ast.walk(_tree(path))
+        for node in ast.walk(tree(path))
         if isinstance(node, ast.Subscript)
         and ast.unparse(node.slice) == "-1"
         and getattr(node.value, "attr", "") in lists

@@ -3,14 +3,21 @@ be looked at."""
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
+@cache
+def tree(path: Path) -> ast.Module:
+    """The module in a file, for all tests that look at it: parsing all of Tiptoe takes a second. Nobody changes it."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def statements(source: str | Path) -> Iterator[ast.AST]:
     """The module, its statements, and the clauses that hold some, without expressions: these are nine of ten nodes."""
-    yield from _within(ast.parse(source if isinstance(source, str) else source.read_text(encoding="utf-8")))
+    yield from _within(ast.parse(source) if isinstance(source, str) else tree(source))
 
 
 def _within(node: ast.AST) -> Iterator[ast.AST]:

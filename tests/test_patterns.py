@@ -6,6 +6,7 @@ from texts of ours alone. The list of exceptions says why each is none of a site
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,7 @@ def names_in(pattern: ast.expr) -> set[str]:
     return found - {"map", "re", "sorted"}
 
 
+@cache
 def found() -> set[tuple[str, str]]:
     return {(str(path.relative_to(ROOT)), each) for path in FILES for each in calls(path.read_text())}
 

@@ -1,6 +1,5 @@
 """Refusals go when they are old or too many."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,14 +9,6 @@ from app.beat import rotate_logs
 from app.store import db, suppressions
 from tests.beat.log_rows import settings
 from tests.store.rows import make_crawl, make_host, one, sql
-
-
-@pytest.fixture
-def engine(make_database: Callable[[], str]) -> Any:
-    """A database of its own: what a test does to the partitions ends with it."""
-    engine = db.connect(make_database())
-    yield engine
-    engine.dispose()
 
 
 def refused(engine: Engine, crawl_id: int, *ages_days: float) -> None:

@@ -4,7 +4,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from app.features.archive.part import make_keeper
 from app.features.extract.part import HANDLERS
 from app.model.handler import HandlerSpec
 from app.parse.html.html import READER
-from tests.crawl.loop import run, start
+from app.sandbox.readers import Readers
+from tests.crawl.loop import make_settings, run, start
 from tests.crawl.web import Answer, Site, Web, html
 from tests.hostile.heavy import HEAVY
 from tests.store.rows import Aside, await_blocked, backend, one, sql, url
@@ -39,12 +41,21 @@ def site(web: Web) -> Site:
     return site
 
 
+@pytest.fixture(scope="module")
+def readers(database_url: str) -> Iterator[Readers]:
+    """For all tests: a process that reads pages takes a second of CPU to start."""
+    made = make_readers(make_settings(database_url))
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def worker(make: Callable[..., Worker], tmp_path: Path) -> Worker:
+def worker(make: Callable[..., Worker], tmp_path: Path, readers: Readers) -> Worker:
     """One that archives, and knows a handler."""
     made = make(home=tmp_path)
     keeper = make_keeper(made.settings, engine=made.engine, worker="test:1")
-    return replace(made, resources={ARCHIVE: keeper, HANDLERS: (HandlerSpec(name="every"),)})
+    resources = {ARCHIVE: keeper, HANDLERS: (HandlerSpec(name="every"),)}
+    return replace(made, resources=resources, reading=replace(made.reading, readers=readers))
 
 
 def crawled(worker: Worker, site: Site, *, version: int | None = 1, **wishes: Any) -> None:
@@ -59,13 +70,9 @@ def crawled(worker: Worker, site: Site, *, version: int | None = 1, **wishes: An
 
 
 def reread(worker: Worker) -> Reread:
-    readers = make_readers(worker.settings)
-    reading = Rereading(worker.engine, worker.settings, 1, readers)
-    try:
-        while reading.lot():
-            pass
-    finally:
-        readers.close()
+    reading = Rereading(worker.engine, worker.settings, 1, worker.reading.readers)
+    while reading.lot():
+        pass
     return reading.found
 
 
@@ -200,8 +207,10 @@ def test_a_document_that_ends_its_reader_ends_nothing_else(worker: Worker, site:
     _, document = HEAVY["999 attributes a tag"]
     site.pages["/a"] = Answer(body=document() * 4, headers={"Content-Type": "text/html"})
     crawled(worker, site)
-    hurried = replace(worker, settings=worker.settings.model_copy(update={"parse_deadline_s": 0.1}))
-    assert reread(hurried) == Reread(pages=2, texts=2, unreadable=1)
+    hurried = make_readers(worker.settings.model_copy(update={"parse_deadline_s": 0.1}))
+    with closing(hurried):
+        found = reread(replace(worker, reading=replace(worker.reading, readers=hurried)))
+    assert found == Reread(pages=2, texts=2, unreadable=1)
     assert texts(worker)[1] == "as it was read before"
 
 

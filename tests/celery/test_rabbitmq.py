@@ -8,11 +8,14 @@ from celery import Celery
 from kombu import Connection, Queue, pools
 from kombu.exceptions import OperationalError
 
-from app import celery_redis
+from app import celery_redis, config
 from app.celery import EXTRACT, MAINTENANCE, make_app, queues_otherwise
 from app.config import Settings, load
 from app.store.host_rows import Offer
+from tests.cli.conftest import Tiptoe, tiptoe
 from workers.dispatch import Doorbells
+
+__all__ = ["tiptoe"]
 
 OFFERS = [Offer(n, f"host{n}.test", f"host-0{n % 2}", uuid4(), None) for n in range(5)]
 
@@ -136,3 +139,26 @@ def test_other_brokers_have_no_such_queues(broker_url: str) -> None:
 def test_a_broker_that_is_away(rabbitmq_url: str) -> None:
     with pytest.raises(OperationalError):
         queues_otherwise(load(broker_url="amqp://guest:guest@127.0.0.1:1//"))
+
+
+def test_doctor_names_queues_that_rabbitmq_has_otherwise(
+    tiptoe: Tiptoe, rabbitmq_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers cannot read them: RabbitMQ refuses to declare a queue again with other arguments."""
+    monkeypatch.setenv("TIPTOE_BROKER_URL", rabbitmq_url)
+    with Connection(rabbitmq_url) as connection:
+        for n in range(12):
+            Queue(f"host-{n:02d}", channel=connection.default_channel).declare()
+    assert broker_check(tiptoe) == {"name": "broker", "grade": "ok", "finding": "amqp answers", "remedy": ""}
+    monkeypatch.setenv("TIPTOE_SINGLE_ACTIVE_CONSUMER", "true")
+    found = broker_check(tiptoe)
+    assert (found["grade"], found["finding"].endswith("host-08, host-09 and 2 more")) == ("fail", True)
+    assert "rabbitmqctl delete_queue" in found["remedy"]
+
+
+def broker_check(tiptoe: Tiptoe) -> dict[str, str]:
+    """With the settings read anew, as in a process of its own."""
+    config.current.clear()
+    ran = tiptoe("doctor", "--json")
+    config.current.clear()
+    return next(check for check in ran.json if check["name"] == "broker")

@@ -50,7 +50,7 @@ _trial = find.trial
 def run(*args: str, stdin: str | bytes | None = None) -> Ran:
     with CliRunner().isolation(input=stdin) as (out, err, _):
         with pytest.raises(SystemExit) as ended:
-            _command().main(args=args, prog_name="tiptoe")
+            command_tree().main(args=args, prog_name="tiptoe")
         sys.stdout.flush()
         sys.stderr.flush()
         code = ended.value.code
@@ -59,7 +59,7 @@ def run(*args: str, stdin: str | bytes | None = None) -> Ran:
 
 
 @functools.cache
-def _command() -> Any:
+def command_tree() -> Any:
     """The tree of commands, which holds nothing from one run to the next: to make it takes longer than most runs."""
     return typer.main.get_command(make_app())
 

@@ -3,9 +3,7 @@
 from pathlib import Path
 
 import pytest
-from kombu import Connection, Queue
 
-from app import config
 from tests.cli.conftest import Ran, Tiptoe
 
 
@@ -76,27 +74,6 @@ def test_a_misspelt_variable(tiptoe: Tiptoe, monkeypatch: pytest.MonkeyPatch) ->
     ran = tiptoe("doctor", "--json")
     assert ran.code == 0
     assert "TIPTOE_CONTCAT is not a setting" in [check["finding"] for check in ran.json]
-
-
-def test_queues_that_rabbitmq_has_otherwise(tiptoe: Tiptoe, rabbitmq_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers cannot read them: RabbitMQ refuses to declare a queue again with other arguments."""
-    monkeypatch.setenv("TIPTOE_BROKER_URL", rabbitmq_url)
-    with Connection(rabbitmq_url) as connection:
-        for n in range(12):
-            Queue(f"host-{n:02d}", channel=connection.default_channel).declare()
-    assert broker_check(tiptoe) == {"name": "broker", "grade": "ok", "finding": "amqp answers", "remedy": ""}
-    monkeypatch.setenv("TIPTOE_SINGLE_ACTIVE_CONSUMER", "true")
-    found = broker_check(tiptoe)
-    assert (found["grade"], found["finding"].endswith("host-08, host-09 and 2 more")) == ("fail", True)
-    assert "rabbitmqctl delete_queue" in found["remedy"]
-
-
-def broker_check(tiptoe: Tiptoe) -> dict[str, str]:
-    """With the settings read anew, as in a process of its own."""
-    config.current.clear()
-    ran = tiptoe("doctor", "--json")
-    config.current.clear()
-    return next(check for check in ran.json if check["name"] == "broker")
 
 
 BOOKS = """

@@ -5,11 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import typer
 
-from app.cli import make_app
 from app.cli.options import COMMANDS as ROOT
-from tests.cli.conftest import run
+from tests.cli.conftest import command_tree, run
 
 COLUMNS = 80
 ENVIRONMENT = re.compile(r"TIPTOE_[A-Z_]+")
@@ -18,14 +16,13 @@ TYPED = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 def everything(group: Any = None, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """(words, command) of the groups and of all that can be run."""
-    command = group or typer.main.get_command(make_app())
+    command = group or command_tree()
     yield words, command
     for name, each in getattr(command, "commands", {}).items():
         yield from everything(each, (*words, name))
 
 
 EVERYTHING = dict(everything())
-GROUPS = [words for words, each in EVERYTHING.items() if hasattr(each, "commands")]
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +48,8 @@ def test_every_command_of_the_root_has_its_place() -> None:
 
 
 @pytest.mark.parametrize("words", EVERYTHING, ids=" ".join)
-def test_nothing_that_has_to_be_typed_is_cut(words: tuple[str, ...]) -> None:
+def test_nothing_that_has_to_be_typed_is_cut_and_nothing_is_of_python(words: tuple[str, ...]) -> None:
+    """No types as Python writes them, no doubled signs; of a group, each command's first paragraph in full."""
     shown = run(*words, "--help").out
     cut = [
         name
@@ -60,19 +58,8 @@ def test_nothing_that_has_to_be_typed_is_cut(words: tuple[str, ...]) -> None:
     ]
     assert cut == []
     assert [line for line in shown.splitlines() if len(line) > COLUMNS] == []
-
-
-@pytest.mark.parametrize(
-    "words", [words for words, each in EVERYTHING.items() if hasattr(each, "commands")], ids=" ".join
-)
-def test_a_list_of_commands_says_their_first_paragraphs_in_full(words: tuple[str, ...]) -> None:
-    shown = " ".join(run(*words, "--help").out.split())
-    for name, each in EVERYTHING[words].commands.items():
-        assert f"{name} {' '.join(each.help.partition(chr(10) * 2)[0].split())}" in shown
-
-
-@pytest.mark.parametrize("words", EVERYTHING, ids=" ".join)
-def test_parameters_are_shown_without_types_of_python_and_doubled_signs(words: tuple[str, ...]) -> None:
-    shown = " ".join(run(*words, "--help").out.split())
-    found = re.search(r"<(?!\w+>|=)|list\[|default: \([^)]*\)\]|…\}?\.\.\.", shown)
+    flat = " ".join(shown.split())
+    found = re.search(r"<(?!\w+>|=)|list\[|default: \([^)]*\)\]|…\}?\.\.\.", flat)
     assert found is None, found
+    for name, each in getattr(EVERYTHING[words], "commands", {}).items():
+        assert f"{name} {' '.join(each.help.partition(chr(10) * 2)[0].split())}" in flat

@@ -32,10 +32,12 @@ def at(seconds: float) -> datetime:
 class Log:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+        self._names: dict[int, str] = {}
 
     def host(self, name: str, *, robots: str | None = "") -> int:
         """A host whose robots.txt was asked for at 0 s. robots: the file; None: nobody has asked for it."""
         host_id = make_host(self.engine, name)
+        self._names[host_id] = name
         if robots is not None:
             self.robots(host_id, 0.0)
             self.copy(host_id, LASTS_S, robots)
@@ -59,7 +61,7 @@ class Log:
 
     def page(self, host_id: int, start: float, path: str = "/", **columns: Any) -> int:
         """A request; columns of `fetches` besides. lasts: seconds.   origin: scheme://authority.   Returns its id."""
-        name = one(self.engine, "SELECT name FROM hosts WHERE id = :id", id=host_id)
+        name = self._names.get(host_id) or one(self.engine, "SELECT name FROM hosts WHERE id = :id", id=host_id)
         ends = start + columns.pop("lasts", LASTS_S)
         row = {
             "host_id": host_id,

@@ -59,10 +59,14 @@ def test_and_still_it_can_be_imported_first_or_last(own: Path) -> None:
     assert (ran.stdout, ran.stderr) == ("True\n", "")
 
 
+@pytest.mark.parametrize("names", [("app/__init__.py", "workers/__init__.py"), ("app.py",)], ids=["packages", "module"])
 @pytest.mark.parametrize("command", [[sys.executable, "-m", "tiptoe"], [str(BIN / "tiptoe")]], ids=["-m", "console"])
-def test_no_command_minds(own: Path, command: list[str]) -> None:
+def test_no_command_minds(tmp_path: Path, names: tuple[str, ...], command: list[str]) -> None:
+    for path in (tmp_path / name for name in names):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine = True\n")
     ran = subprocess.run(
-        [*command, "identity", "show"], cwd=own, capture_output=True, text=True, check=False, timeout=60
+        [*command, "identity", "show"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
     )
     assert (ran.returncode, "Traceback" in ran.stderr) == (0, False)
     assert "User-Agent" in ran.stdout

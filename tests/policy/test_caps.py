@@ -52,12 +52,11 @@ def test_what_stays_is_the_best_of_all_and_no_more_than_there_is_room_for() -> N
         assert not gone or not stay or min(stay) >= max(gone)
 
 
-@pytest.mark.parametrize("depth", range(200))
-def test_scores_are_compared_as_they_are_stored(depth: int) -> None:
+def test_scores_are_compared_as_they_are_stored() -> None:
     """A newcomer that scores what another does is its equal: the other is not evicted for it."""
-    score = 1 / (1 + depth)
-    assert standing(score, 1) == standing(as_real(score), 1)
-    assert as_real(score) == pytest.approx(score, rel=1e-6)
+    for score in (1 / (1 + depth) for depth in range(200)):
+        assert standing(score, 1) == standing(as_real(score), 1)
+        assert as_real(score) == pytest.approx(score, rel=1e-6)
 
 
 # URLs by score, cap → the score that a link must exceed

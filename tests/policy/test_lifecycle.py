@@ -94,7 +94,8 @@ def _events_named(function: str) -> set[UrlEvent]:
     """UrlEvent members that stand in calls of a function, anywhere in app.crawl."""
     found: set[UrlEvent] = set()
     for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        source = path.read_text()
+        for node in ast.walk(ast.parse(source)) if function in source else ():
             if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == function:
                 for part in ast.walk(node):
                     if isinstance(part, ast.Attribute) and getattr(part.value, "id", "") == "UrlEvent":

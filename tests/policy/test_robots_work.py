@@ -3,6 +3,7 @@
 import random
 import string
 from collections.abc import Iterator
+from functools import cache
 from itertools import count, product
 
 import pytest
@@ -10,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.model import Url
-from app.policy.robots import MAX_BYTES, RobotsVerdict, parse
-from app.policy.robots_match import _FEW, MAX_STEPS, SETTLE_STEPS, TOO_COSTLY, Rule, Ruleset, Work, normal
-from app.policy.robots_text import read
+from app.policy.robots import MAX_BYTES, Robots, RobotsVerdict, parse
+from app.policy.robots_match import _FEW, MAX_STEPS, SETTLE_STEPS, Rule, Ruleset, Work, normal
 from app.policy.url import Canon
 from tests.examples import examples
 from tests.policy.robots_rows import US
@@ -36,18 +36,18 @@ def letters(parts: int) -> Iterator[str]:
         yield "Disallow: /" + "".join("*" + rng.choice(LETTERS) for _ in range(parts))
 
 
-SHAPES = {
-    "one letter, a number": file("Disallow: /" + "*a" * 30 + f"{n:06}" for n in count()),
-    "one letter, a number in the middle": file(f"Disallow: /*a*{n:06}" + "*a" * 30 for n in count()),
-    "two letters": file("Disallow: /" + "*a*b" * (n % 400 + 1) + "*c" for n in count()),
-    "shared beginnings": file("Disallow: /" + "*a" * x + "*b" * y + "*z" for x in range(1, 300) for y in range(1, 300)),
-    "shared ends": file("Disallow: /" + "*z" * (n % 50 + 1) + "*a*b" * 100 + "*q" for n in count()),
-    "few letters, $": file("Disallow: /" + "".join("*" + c for c in each) + "$" for each in product("abcd", repeat=8)),
-    "alternating": file(f"{('Allow', 'Disallow')[n % 2]}: /{'*a*b' * (n % 200 + 1)}*c" for n in count()),
-    "stars at the end": file("Disallow: /" + "*a" * (n % 100 + 1) + "*b*" for n in count()),
-    "escaped slashes": file("Disallow: /*%2Fa" + "*%2F" * (n % 60) for n in count()),
-    "prefixes in each other": file(f"Disallow: /{'a' * n}" for n in range(1, 999)),
-    **{f"{parts} of any letters": file(letters(parts)) for parts in (20, 900)},
+SHAPES: dict[str, Iterator[str]] = {
+    "one letter, a number": ("Disallow: /" + "*a" * 30 + f"{n:06}" for n in count()),
+    "one letter, a number in the middle": (f"Disallow: /*a*{n:06}" + "*a" * 30 for n in count()),
+    "two letters": ("Disallow: /" + "*a*b" * (n % 400 + 1) + "*c" for n in count()),
+    "shared beginnings": ("Disallow: /" + "*a" * x + "*b" * y + "*z" for x in range(1, 300) for y in range(1, 300)),
+    "shared ends": ("Disallow: /" + "*z" * (n % 50 + 1) + "*a*b" * 100 + "*q" for n in count()),
+    "few letters, $": ("Disallow: /" + "".join("*" + c for c in each) + "$" for each in product("abcd", repeat=8)),
+    "alternating": (f"{('Allow', 'Disallow')[n % 2]}: /{'*a*b' * (n % 200 + 1)}*c" for n in count()),
+    "stars at the end": ("Disallow: /" + "*a" * (n % 100 + 1) + "*b*" for n in count()),
+    "escaped slashes": ("Disallow: /*%2Fa" + "*%2F" * (n % 60) for n in count()),
+    "prefixes in each other": (f"Disallow: /{'a' * n}" for n in range(1, 999)),
+    **{f"{parts} of any letters": letters(parts) for parts in (20, 900)},
 }
 TARGETS = [
     "/" + "a" * 2_000,
@@ -68,17 +68,21 @@ def page(targets: list[str], links: int) -> list[Url]:
     return [url for url in found if isinstance(url, Url)]
 
 
+@cache
+def compiled(shape: str) -> Robots:
+    """The file of a shape, which takes most of a second."""
+    return parse(file(SHAPES[shape]), US)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_decision_is_bounded_and_so_is_a_page(shape: str) -> None:
-    body = SHAPES[shape]
-    ruleset = Ruleset(read(body, US).group.rules)
-    robots, work = parse(body, US), Work(SETTLE_STEPS // 40)
-    for target, (url,) in ((target, page_of([target])) for target in TARGETS):
-        rule, steps = ruleset.find(normal(target.encode()))
-        assert steps <= 1.2 * MAX_STEPS
-        if rule is not TOO_COSTLY:
-            is_allowed = rule is None or rule.allow
-            assert robots.verdict(url, Work()) is (RobotsVerdict.ALLOWED if is_allowed else RobotsVerdict.DISALLOWED)
+    robots, work = compiled(shape), Work(SETTLE_STEPS // 40)
+    for url in page_of(TARGETS):
+        alone = Work(SETTLE_STEPS)
+        verdict, decision = robots.verdict(url, alone), robots.judge(url)
+        assert SETTLE_STEPS - alone.left <= 1.2 * MAX_STEPS
+        assert decision.is_too_costly is (verdict is RobotsVerdict.TOO_COSTLY)
+        assert decision.allowed is (verdict is RobotsVerdict.ALLOWED)
     verdicts = [robots.verdict(url, work) for url in page(TARGETS, 150)]
     assert work.left > -0.2 * MAX_STEPS
     assert RobotsVerdict.TOO_COSTLY not in verdicts or work.left < MAX_STEPS
@@ -87,7 +91,7 @@ def test_a_decision_is_bounded_and_so_is_a_page(shape: str) -> None:
 @pytest.mark.parametrize("shape", ["one letter, a number", "one letter, a number in the middle", "shared ends"])
 def test_patterns_that_demand_what_no_link_has_cost_the_links_length(shape: str) -> None:
     """A page of links as long as ours may be is judged whole: some 50 steps for each of their octets."""
-    robots, work = parse(SHAPES[shape], US), Work(1_000 * 60 * 2_100)
+    robots, work = compiled(shape), Work(1_000 * 60 * 2_100)
     assert {robots.verdict(url, work) for url in page(["/" + "a" * 2_000], 1_000)} == {RobotsVerdict.ALLOWED}
 
 

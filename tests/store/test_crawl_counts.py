@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Engine, text
 from app.errors import ServiceError
 from app.store import crawls, db, deletion
 from tests.crawl.writers import MISCOUNTED
+from tests.examples import IS_FULL
 from tests.store.rows import counted, make_crawl, one, sql
 
 WRITERS, ACTS, HOSTS = 6, 60, 9
@@ -48,7 +49,7 @@ def write(engine: Engine, seed: int, crawl_ids: list[int], meeting: Barrier) -> 
             continue
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(3) if IS_FULL else [0])
 def test_they_are_exact_after_several_writers_some_of_which_are_killed(engine: Engine, seed: int) -> None:
     crawl_ids = [make_crawl(engine, f"{seed} {name}") for name in "abc"]
     meeting = Barrier(WRITERS)

@@ -5,21 +5,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from parsel import Selector
 from sqlalchemy import Engine
 
 from app.admin.act import Act
 from app.admin.orders import CATALOGUE
-from app.cli import make_app
 from app.model.crawl import OPTIONS, CrawlOptions, Option
 from tests import catalogue_tables
+from tests.cli.conftest import command_tree
 from tests.crawl.web import Web, html
 from tests.store.rows import clean, sql
 from tests.web.served import Browser, served, settings_of
 
 PAGE = catalogue_tables.PAGE.read_text()
-ROOT: Any = typer.main.get_command(make_app())
+ROOT: Any = command_tree()
 OF_OPTIONS = [("crawl", "run"), ("crawl", "edit"), ("seed", "add"), ("seed", "import")]
 
 

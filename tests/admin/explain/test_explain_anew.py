@@ -69,15 +69,6 @@ def test_where_a_dropped_link_was_found(worker: Worker, web: Web) -> None:
     assert anew(worker, site.url("/draft?a=1")).found_on == []
 
 
-def test_a_page_with_more_links_than_are_read_is_named(worker: Worker, web: Web) -> None:
-    site = web.site()
-    site.pages["/"] = html(*(f"/{n}" for n in range(20_002)))
-    start(worker, site.url(), budgets=Budgets(max_pages=1))
-    run(worker)
-    found = why(worker, site.url("/20001"))
-    assert [each.links_cut for each in found.elsewhere] == [[site.url()]]
-
-
 def test_a_finished_crawl_of_other_hosts_says_nothing(worker: Worker, web: Web) -> None:
     site = web.site()
     site.pages["/"] = html()

@@ -195,13 +195,13 @@ def test_hosts_that_fill_each_other_do_not_lock_each_other_out(
     rng = random.Random(5)
 
     def answer(hit: object) -> Answer:
-        paths = [f"/{rng.randrange(400)}" for _ in range(30)]
+        paths = [f"/{rng.randrange(400)}" for _ in range(20)]
         return html(*(rng.choice(sites).url(path) for path in paths), text=str(rng.random()))
 
     for site in sites:
         site.pages |= dict.fromkeys(("/", *(f"/{number}" for number in range(400))), answer)
     before = one(worker.engine, DEADLOCKS)
-    start(worker, *(site.url() for site in sites), budgets=Budgets(max_pages=400))
+    start(worker, *(site.url() for site in sites), budgets=Budgets(max_pages=200))
     run(worker, threads=4)
     assert one(worker.engine, "SELECT ended_because FROM crawls") in {"max_pages", "done"}
     assert len(refused(worker.engine)) > 100

@@ -1,25 +1,17 @@
-"""A page with very many links: all of 8,000 are followed, and of more a page says that it has them."""
+"""A page with very many links: all of 9,000 are followed, and of more than 20,000 a page says that it has them."""
 
 from collections.abc import Callable
 
 from app.crawl.state.worker import Worker
 from app.model import Budgets
 from app.parse.html.html import read
+from tests.admin.explain.explained import why
 from tests.crawl.loop import run, start
 from tests.crawl.web import Web, html
 from tests.store.rows import one, sql
 
 
-def test_a_list_of_8_000_links_is_admitted_whole(worker: Worker, web: Web) -> None:
-    site = web.site()
-    site.pages["/"] = html(*(f"/{n}" for n in range(8_000)))
-    start(worker, site.url(), budgets=Budgets(max_pages=1))
-    run(worker)
-    assert one(worker.engine, "SELECT count(*) FROM urls") == 8_001
-    assert one(worker.engine, "SELECT links_cut FROM pages") is False
-
-
-def test_of_more_than_20_000_the_page_says_so(worker: Worker, web: Web) -> None:
+def test_of_more_than_20_000_the_page_says_so_and_url_why_names_it(worker: Worker, web: Web) -> None:
     site = web.site()
     site.pages["/"] = html(*(f"/{n}" for n in range(20_010)))
     start(worker, site.url(), budgets=Budgets(max_pages=1))
@@ -27,6 +19,7 @@ def test_of_more_than_20_000_the_page_says_so(worker: Worker, web: Web) -> None:
     assert one(worker.engine, "SELECT count(*) FROM urls") == 20_001
     (page,) = sql(worker.engine, "SELECT links, links_cut FROM pages")
     assert (page["links"], page["links_cut"]) == (20_000, True)
+    assert [each.links_cut for each in why(worker, site.url("/20009")).elsewhere] == [[site.url()]]
 
 
 def test_as_many_links_as_are_read_are_not_cut() -> None:
@@ -37,7 +30,8 @@ def test_as_many_links_as_are_read_are_not_cut() -> None:
 
 
 def test_links_of_a_settle_are_bounded_as_a_whole(make: Callable[..., Worker], web: Web) -> None:
-    """The second page of a batch gets the room that the first one left, and says so; a large first one fills it."""
+    """The second page of a batch gets the room that the first one left, and says so; a large first one fills it.
+    The page of 9,000 is admitted whole."""
     worker, site = make(settle_s=600.0), web.site()
     site.pages["/"] = html("/a", "/b")
     site.pages |= {"/a": html(*(f"/a{n}" for n in range(9_000))), "/b": html(*(f"/b{n}" for n in range(15_000)))}
@@ -46,3 +40,5 @@ def test_links_of_a_settle_are_bounded_as_a_whole(make: Callable[..., Worker], w
     urls, cut = (20_003, 1) if site.pages_asked == ["/", "/a", "/b"] else (24_003, 0)
     assert one(worker.engine, "SELECT count(*) FROM urls") == urls
     assert one(worker.engine, "SELECT count(*) FROM pages WHERE links_cut") == cut
+    assert one(worker.engine, "SELECT count(*) FROM urls WHERE url LIKE '%/a%'") == 9_001
+    assert one(worker.engine, "SELECT links_cut FROM pages WHERE url LIKE '%/a'") is False

@@ -5,6 +5,7 @@ All crawls of a process share a bound.
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from math import log
 
 import pytest
@@ -45,7 +46,8 @@ def of(words: int, pages: int = 20) -> Vocabulary:
 
 
 def test_the_vocabularies_of_many_crawls_are_bounded_together() -> None:
-    crawls = [of(15_000) for _ in range(20)]
+    first = of(15_000)
+    crawls = [deepcopy(first) for _ in range(20)]
     for n in range(1, 21):
         keep_within(crawls[:n])
     assert sum(each.size for each in crawls) <= MOST_WORDS_OF_ALL
