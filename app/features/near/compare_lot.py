@@ -16,7 +16,7 @@ from app.features.near import rows
 from app.features.near.compare import MOST_LIKE, MOST_OF_HOST, Close, Earlier, judge, read
 from app.features.near.fingerprint import DUPLICATE_BITS, REVIEW_BITS
 from app.features.near.likeness import Likeness, Reading
-from app.features.near.rows import DuePrint, Fingerprint, Known, Like, Note, Waiting, repeats_another
+from app.features.near.rows import AtHand, DuePrint, Fingerprint, Like, Note, Waiting, repeats_another
 from app.features.near.simhash import PRINT_BYTES, Print, Prints, Within, np, simhash
 from app.store.url_rows import Where
 
@@ -42,7 +42,7 @@ class Fingerprinted(NamedTuple):
     """Pages of a lot that nobody else holds, whose fingerprints were replaced; the others are left."""
 
     pages: list[Waiting]
-    known: Known
+    at_hand: AtHand
 
 
 def fingerprint(tx: Connection, waiting: Sequence[Waiting]) -> Fingerprinted:
@@ -72,12 +72,12 @@ def fingerprint(tx: Connection, waiting: Sequence[Waiting]) -> Fingerprinted:
     rows.put_due(tx, [mine for where, mine in stand.items() if where not in repeated], is_new=False)
     left = wanted.keys() - {each.where for each in made}
     due = {each.id: each.where for each in (*made, *stand.values())}
-    known = Known(
+    at_hand = AtHand(
         waiting[0].held_by,
         {id: free[where] for id, where in due.items()},
         {id: texts[where] for id, where in due.items()},
     )
-    return Fingerprinted([each for each in waiting if each.where in free and each.where not in left], known)
+    return Fingerprinted([each for each in waiting if each.where in free and each.where not in left], at_hand)
 
 
 def _before(page: Waiting) -> Fingerprint:

@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Engine
 from app.errors import InputError
 from app.features.near import rows
 from app.features.near.likeness import Likeness
-from app.features.near.rows import DuePrint, Known, Note, QueuedLink, repeats_another
+from app.features.near.rows import NONE_AT_HAND, AtHand, DuePrint, Note, QueuedLink, repeats_another
 from app.policy.candidate import LAST_LANE
 from app.policy.focus.profile import Profile
 from app.policy.focus.profile_text import GENERAL, profile_of
@@ -175,44 +175,43 @@ def _next_lot(engine: Engine, first: int | None, lots: Lots) -> _ComparedLot | N
         lot = db.repeat(partial(_compare, engine, crawl_id, lots)) if is_due else _ComparedLot()
         if lot.pages > lot.waiting:
             return lot
-        taken, known = db.repeat(partial(_fingerprint, engine, crawl_id, lots))
+        taken, at_hand = db.repeat(partial(_fingerprint, engine, crawl_id, lots))
         if taken:
-            return lot if lot.waiting else db.repeat(partial(_compare, engine, crawl_id, lots, known))
+            return lot if lot.waiting else db.repeat(partial(_compare, engine, crawl_id, lots, at_hand))
         if lot.pages:
             return lot._replace(is_last=True)
     return None
 
 
-def _fingerprint(engine: Engine, crawl_id: int, lots: Lots) -> tuple[int, Known]:
+def _fingerprint(engine: Engine, crawl_id: int, lots: Lots) -> tuple[int, AtHand]:
     """Give a crawl's next pages of the queue their fingerprints. Returns how many were taken from the queue."""
     with db.transaction(engine) as tx:
         waiting = rows.lot(tx, crawl_id, lots.pages, most_bytes=lots.octets)
         if not waiting:
-            return 0, Known()
+            return 0, NONE_AT_HAND
         from app.features.near.compare_lot import fingerprint  # numpy comes with it: where none waits, nobody needs it
 
-        done, known = fingerprint(tx, waiting)
+        done, at_hand = fingerprint(tx, waiting)
         rows.done(tx, crawl_id, [each.id for each in done])
         parted = [(each.where, each.url) for each in done if each.noted and each.main_text is None]
         if parted:
             hosts.lock(tx, sorted({where[0] for where, _ in parted}))
             _part_from(tx, parted)
-        return len(done), known
+        return len(done), at_hand
 
 
-def _compare(engine: Engine, crawl_id: int, lots: Lots, known: Known | None = None) -> _ComparedLot:
-    """Compare a crawl's next fingerprints.   known: what is known of those that were just made
+def _compare(engine: Engine, crawl_id: int, lots: Lots, at_hand: AtHand = NONE_AT_HAND) -> _ComparedLot:
+    """Compare a crawl's next fingerprints.
 
     Hosts are locked last, for the notes alone: nobody waits for what was locked or written before.
     """
     with db.transaction(engine) as tx:
-        known = known or Known()
-        due = rows.due(tx, crawl_id, lots.pages, most_bytes=lots.octets, known=known)
+        due = rows.due(tx, crawl_id, lots.pages, most_bytes=lots.octets, at_hand=at_hand)
         if not due:
             return _ComparedLot()
         from app.features.near.compare_lot import compare
 
-        pages, notes = compare(tx, due, known.texts)
+        pages, notes = compare(tx, due, at_hand.texts)
         _write(tx, pages, notes)
     kinds = [note["kind"] for note in notes.values()]
     noted = kinds.count(Likeness.NEAR), kinds.count(Likeness.REVIEW)

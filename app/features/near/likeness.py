@@ -42,7 +42,7 @@ class Reading:
         self.all = text
 
     def anew(self) -> "Reading":
-        """The same without the forms that were made of it, but its lower case."""
+        """A reading of the text without forms that were made of it, but for its lower case."""
         found = Reading(self.all)
         found.lower = self.lower
         return found

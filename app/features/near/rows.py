@@ -69,7 +69,7 @@ class Fingerprint(NamedTuple):
     value: int
 
 
-class Known(NamedTuple):
+class AtHand(NamedTuple):
     """Pages to which a transaction gave fingerprints, by the ids of these, and their texts: to be compared at once."""
 
     made_by: str | None = None
@@ -77,7 +77,7 @@ class Known(NamedTuple):
     texts: Mapping[int, Reading] = {}
 
 
-_NONE_KNOWN = Known()
+NONE_AT_HAND = AtHand()
 
 
 class DuePrint(NamedTuple):
@@ -204,15 +204,15 @@ def lot(tx: Connection, crawl_id: int, n: int, *, most_bytes: int) -> list[Waiti
     return [each if each.simhash is None else each._replace(simhash=_unsigned(each.simhash)) for each in found]
 
 
-def due(tx: Connection, crawl_id: int, n: int, *, most_bytes: int, known: Known = _NONE_KNOWN) -> list[DuePrint]:
+def due(tx: Connection, crawl_id: int, n: int, *, most_bytes: int, at_hand: AtHand = NONE_AT_HAND) -> list[DuePrint]:
     """A crawl's oldest fingerprints to be compared, held: as many as of `lot`, and planned as there.
 
-    Known pages are not looked up, nor counted in `most_bytes`.
+    Pages at hand are not looked up, nor counted in `most_bytes`.
     """
     db.run(tx, _sql["begin"])
-    where = {"crawl_id": crawl_id, "n": n, "most_bytes": most_bytes, "made_by": known.made_by}
+    where = {"crawl_id": crawl_id, "n": n, "most_bytes": most_bytes, "made_by": at_hand.made_by}
     found = db.run(tx, _sql["due"], where).of(DuePrint)
-    return [_as_known(each, known.pages[each.id]) if each.is_known else each for each in found]
+    return [_as_known(each, at_hand.pages[each.id]) if each.is_known else each for each in found]
 
 
 def _as_known(each: DuePrint, page: Waiting) -> DuePrint:

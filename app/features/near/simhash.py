@@ -147,7 +147,7 @@ class Prints:
         return [Like(*each) for each in zip(*columns, strict=True)]
 
     def _within(self, values: Unsigned, most: int) -> tuple[Signed, Signed, Signed]:
-        """Which of some values differ from which of these in so many bits at most, and in how many."""
+        """Pairs of a value and one of these that differ in so many bits at most, with how many."""
         bits = np.bitwise_count(values[:, np.newaxis] ^ self.values).ravel()
         found = np.flatnonzero(bits <= most)
         whose, at = np.divmod(found, len(self))

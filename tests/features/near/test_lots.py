@@ -155,13 +155,13 @@ def test_what_is_known_of_a_page_holds_until_another_process_has_had_it(engine: 
         done, known = fingerprint(tx, near.lot(tx, 1, 10, most_bytes=10**6))
         near.done(tx, 1, [each.id for each in done])
     with db.transaction(engine) as tx:
-        (due,) = near.due(tx, 1, 10, most_bytes=10**6, known=known)
+        (due,) = near.due(tx, 1, 10, most_bytes=10**6, at_hand=known)
     assert (due.is_known, due.url) == (True, page)
     find_near(engine)
     enter(engine, page)
     given_fingerprints(engine)
     with db.transaction(engine) as tx:
-        (again,) = near.due(tx, 1, 10, most_bytes=10**6, known=known)
+        (again,) = near.due(tx, 1, 10, most_bytes=10**6, at_hand=known)
     assert (again.id, again.is_known, again.url) == (due.id, False, page)
 
 
