@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Sequence
 from functools import partial
+from typing import Final
 
 from sqlalchemy import Connection, Engine
 
@@ -21,6 +22,8 @@ from app.policy.scope import ScopeKind
 from app.policy.url import Canon
 from app.store import crawls, db, hosts, urls
 from app.store.crawls import Crawl
+
+REOPEN_PAGE: Final = 1_000
 
 
 def edit(engine: Engine, settings: Settings, name: str, change: CrawlChange) -> Crawl:
@@ -68,7 +71,7 @@ def _reopen_page(
     """Returns the last key of the page, or None."""
     with db.transaction(engine) as tx:
         hosts.lock(tx, [host_id])
-        rows = urls.trapped(tx, host_id=host_id, crawl_id=crawl_id, after=after, n=1_000)
+        rows = urls.trapped(tx, host_id=host_id, crawl_id=crawl_id, after=after, n=REOPEN_PAGE)
         parsed = [(key, canon.of_row(text, key, linked)) for key, text, linked in rows]
         allowed = [key for key, url in parsed if isinstance(url, Url) and profile.allows(url)]
         urls.reopen(tx, host_id=host_id, rows=[{"crawl_id": crawl_id, "key": key} for key in allowed])

@@ -169,11 +169,11 @@ def _serve(engine: Engine, due: DueWebhook, send: Send, most: int) -> bool:
             webhooks.sent(tx, due, feed.cursor, n=len(events))
         else:
             webhooks.failed(tx, due, why[:200], rest_s=rest_s(due.failures))
-    log = _log.bind(webhook=due.id, crawl=due.crawl, url=webhooks.shown_url(due.url))
+    url = webhooks.shown_url(due.url)
     if why is not None:
-        log.warning("webhook.failed", failures=due.failures + 1, why=why)
+        _log.warning("webhook.failed", webhook=due.id, crawl=due.crawl, url=url, failures=due.failures + 1, why=why)
     elif due.failures:
-        log.info("webhook.answers_again", failures=due.failures)
+        _log.info("webhook.answers_again", webhook=due.id, crawl=due.crawl, url=url, failures=due.failures)
     return why is None
 
 
