@@ -115,7 +115,7 @@ class Prints:
         """Read the three numbers of each fingerprint, 8 bytes each, the high ones first. One may be there twice."""
         return cls(_in_order(np.frombuffer(prints, ">i8").reshape(-1, len(Print._fields)).T.astype(np.int64)))
 
-    def some(self, at: Sequence[int]) -> "Prints":
+    def some(self, at: Sequence[int] | slice) -> "Prints":
         """Those at some places of their order, which rise."""
         return Prints(self._table[:, at])
 
@@ -131,11 +131,13 @@ class Prints:
         if not len(self):
             return []
         step = max(1, _PAIRS_AT_ONCE // len(self))
-        found = [self._within(prints.values[first : first + step], bits) for first in range(0, len(prints), step)]
-        if not any(len(each[0]) for each in found):
+        lots = (prints.some(slice(first, first + step)) for first in range(0, len(prints), step))
+        return [like for lot in lots for like in self._alike(lot, bits, most, most_younger)]
+
+    def _alike(self, prints: "Prints", bits: int, most: int, most_younger: int | None) -> list[Like]:
+        whose, at, apart = self._within(prints.values, bits)
+        if not len(whose):
             return []
-        whose = np.concatenate([each[0] + n * step for n, each in enumerate(found)])
-        at, apart = np.concatenate([each[1] for each in found]), np.concatenate([each[2] for each in found])
         is_other = self.ids[at] != prints.ids[whose]
         is_younger = self.places[at] > prints.places[whose]
         chosen = _first(whose, apart, is_other & ~is_younger, most)

@@ -9,7 +9,7 @@ import pytest
 
 from app.features.near import simhash as module
 from app.features.near.fingerprint import BITS, DUPLICATE_BITS, LEAST_PHRASES, PROBES, keys, words_of
-from app.features.near.simhash import simhash
+from app.features.near.simhash import Print, Prints, simhash
 
 RNG = random.Random(7)
 WORDS = ["".join(RNG.choices("abcdefghijklmnopqrstuvwxyz", k=RNG.randint(2, 9))) for _ in range(3_000)]
@@ -120,3 +120,17 @@ def test_long_texts_leave_nothing_behind() -> None:
     left, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert left < 100_000
+
+
+def test_many_that_are_all_alike_take_the_memory_of_some_pairs() -> None:
+    """A family without end: the pairs of a lot would be ten million."""
+    family = Prints.of(Print(id, id, id % 8) for id in range(20_000))
+    lot = Prints.of(Print(100_000 + id, 100_000 + id, id % 8) for id in range(500))
+    tracemalloc.start()
+    try:
+        found = family.alike(lot, bits=DUPLICATE_BITS, most=8)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (len(found), {like.bits for like in found}) == (500 * 8, {0})
+    assert most < 60_000_000
