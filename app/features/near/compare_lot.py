@@ -22,7 +22,8 @@ from app.store.url_rows import Where
 
 WITHIN_HOST = 50_000  # fingerprints of its own host that a page is compared with
 HOSTS_AT_ONCE = 16  # whose fingerprints are read at once: 20 MB
-KEYED_AT_ONCE = 100_000  # fingerprints with keys alike: 2.4 MB; of one value no more are looked at
+KEYED_AT_ONCE = 100_000  # fingerprints with keys alike, of a lot: 2.4 MB
+MOST_OF_KEY = 8  # of each key, the oldest, where there are more
 MOST_BESIDE = 64  # fingerprints alike that others may be comparing
 _NO_TEXTS: Mapping[int, Reading] = {}
 
@@ -178,13 +179,12 @@ def _wait_for(waiting: set[int], lot: Sequence[DuePrint], within: Within, earlie
 def by_key(tx: Connection, lot: Sequence[Fingerprint], own: Set[int], *, most: int = KEYED_AT_ONCE) -> list[Like]:
     """Those of the crawl but of these, the closest. Each value is looked up once: mirrors share it.
 
-    most: fingerprints that are read at once; where there are more, a part of the lot is asked about at a time
+    most: fingerprints that are read; where there are more, as in a large family, of each key the oldest
     """
-    values = {each.value: each for each in lot}
-    found = rows.by_keys(tx, values.values(), own, most=most) if values else b""
-    if len(values) > 1 and len(found) == most * PRINT_BYTES:
-        half = len(lot) // 2
-        return [like for part in (lot[:half], lot[half:]) for like in by_key(tx, part, own, most=most)]
+    values = list({each.value: each for each in lot}.values())
+    found = rows.by_keys(tx, values, own, most=most) if values else b""
+    if len(found) == most * PRINT_BYTES:
+        found = rows.by_keys(tx, values, own, most=MOST_OF_KEY, of_each=True)
     return Prints.of_bytes(found).alike(_prints(lot), bits=DUPLICATE_BITS, most=MOST_LIKE, most_younger=MOST_BESIDE)
 
 

@@ -252,10 +252,24 @@ FROM (
         FROM unnest(CAST(:keys AS bigint[]), CAST(:blocks AS integer[])) AS own (key, block)
         JOIN unnest(CAST(:turned_blocks AS integer[]), CAST(:turned AS bigint[])) AS probe (block, turned) USING (block)
     ))
+      AND NOT fingerprint_id = ANY(CAST(:ids AS bigint[]))
     ORDER BY key, place
     LIMIT :most
 ) AS found
-WHERE NOT fingerprint_id = ANY(CAST(:ids AS bigint[]))
+
+-- by_each_key: as by_keys, of each key the :most oldest: a probe for each
+SELECT coalesce(string_agg(int8send(n.fingerprint_id) || int8send(n.place) || int8send(n.simhash), ''), '') AS prints
+FROM (
+    SELECT DISTINCT own.key # probe.turned AS key
+    FROM unnest(CAST(:keys AS bigint[]), CAST(:blocks AS integer[])) AS own (key, block)
+    JOIN unnest(CAST(:turned_blocks AS integer[]), CAST(:turned AS bigint[])) AS probe (block, turned) USING (block)
+) AS asked
+CROSS JOIN LATERAL (
+    SELECT k.fingerprint_id, k.place, k.simhash FROM fingerprint_keys AS k
+    WHERE k.key = asked.key AND NOT k.fingerprint_id = ANY(CAST(:ids AS bigint[]))
+    ORDER BY k.place
+    LIMIT :most
+) AS n
 
 -- of_hosts: the fingerprints of hosts, three numbers of 8 bytes each
 SELECT r.host_id, r.crawl_id, found.prints

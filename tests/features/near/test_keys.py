@@ -64,15 +64,20 @@ def test_no_more_are_looked_at_than_asked_for_and_of_a_key_the_oldest(engine: En
     assert Prints.of_bytes(found).places.tolist() == [71, 72, 73]
 
 
-def test_a_lot_with_many_keys_alike_is_asked_about_in_parts(engine: Engine) -> None:
+def test_of_a_large_family_the_oldest_of_each_key_are_looked_at(engine: Engine) -> None:
+    """Each page is found, however many others its lot meets; a family without end costs each lot the same."""
     host, crawl, rng = make_host(engine), make_crawl(engine), random.Random(4)
     values = [rng.getrandbits(64) for _ in range(5)]
-    lot = [Fingerprint(1_000 + n, (host, crawl, b""), 9, turned(value, 3, 40)) for n, value in enumerate(values)]
+    lot = [Fingerprint(1_000 + n, (host, crawl, b""), 999, turned(value, 3, 40)) for n, value in enumerate(values)]
+    family = {(host, crawl, bytes([n, m])): (n + 5 * m, value) for n, value in enumerate(values) for m in range(20)}
     with db.transaction(engine) as tx:
-        near.put_keys(tx, near.put(tx, {(host, crawl, bytes([n])): (n, value) for n, value in enumerate(values)}))
-        at_once, in_parts = (by_key(tx, lot, set(), most=most) for most in (1_000, 3))
-    assert sorted(at_once) == sorted(in_parts)
-    assert [(like.id, like.bits, like.place) for like in sorted(at_once)] == [(1_000 + n, 2, n) for n in range(5)]
+        made = near.put(tx, family)
+        near.put_keys(tx, made)
+        whole, bounded = (by_key(tx, lot, {made[0].id}, most=most) for most in (10_000, 3))
+    assert sorted(whole) == sorted(bounded)
+    assert {like.id for like in bounded} == {each.id for each in lot}
+    assert max(like.place for like in bounded) <= 5 * 9
+    assert made[0].id not in {like.other for like in bounded}
 
 
 def test_a_place_is_the_order_of_time_and_key() -> None:
