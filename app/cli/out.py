@@ -208,11 +208,8 @@ def _rich_table(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
         made.add_column(Text(name), overflow="fold")
     for row in cells:
         made.add_row(*(Text(cell) for cell in row))
-    if (
-        len(columns) == 1
-        or console.measure(made, options=console.options.update(width=10_000)).maximum
-        <= console.width  # columns: no bound
-    ):
+    unbounded = console.options.update(width=10_000)  # columns
+    if len(columns) == 1 or console.measure(made, options=unbounded).maximum <= console.width:
         console.print(made)
         return
     if not cells:

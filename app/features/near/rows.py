@@ -331,7 +331,7 @@ def by_keys(
     """
     keys = {key: block for each in prints for block, key in enumerate(_keys(each))}
     where = {"keys": db.array_param(list(keys)), "blocks": db.array_param(list(keys.values())), "most": most}
-    query = _sql["by_each_key" if of_each else "by_keys"]
+    query = _sql["by_each_key"] if of_each else _sql["by_keys"]
     return bytes(db.run(tx, query, where | _PROBES | {"ids": db.array_param(list(ids))}).scalar_one())
 
 
