@@ -38,8 +38,11 @@ RENDER = "render"  # no queue of a plain worker: served by `-Q render` alone
 BEAT_EVERY_S = 10.0
 CLOCK_SET_S = 1.0
 # For tcp(7). A worker waits for messages without a timeout: only this detects a black hole between it and the broker.
-_KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 2, "TCP_USER_TIMEOUT": 10_000}
-KEEPALIVE = {getattr(socket, name): value for name, value in _KEEPALIVE.items() if hasattr(socket, name)}
+KEEPALIVE = {
+    getattr(socket, name): value
+    for name, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 2), ("TCP_USER_TIMEOUT", 10_000))
+    if hasattr(socket, name)
+}
 _log = structlog.get_logger()
 
 

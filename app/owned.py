@@ -12,9 +12,7 @@ from pathlib import Path
 
 from app.errors import InputError
 
-_TWO_NAMES = "has another name, too, which another user may have made; remove it"
 _NO_FILE = "is no plain file; remove it"
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def check(path: Path, what: str) -> None:
@@ -44,7 +42,12 @@ def open_file(path: Path, flags: int) -> int:
         found = os.fstat(descriptor)
         _check(found, path, f"the file {path}")
         if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
-            raise InputError(f"the file {path}", _TWO_NAMES if stat.S_ISREG(found.st_mode) else _NO_FILE)
+            raise InputError(
+                f"the file {path}",
+                "has another name, too, which another user may have made; remove it"
+                if stat.S_ISREG(found.st_mode)
+                else _NO_FILE,
+            )
     except InputError:
         os.close(descriptor)
         raise
@@ -55,7 +58,7 @@ def _check(found: os.stat_result, path: Path, what: str) -> None:
     if found.st_uid not in (0, os.geteuid()):
         remedy = f"belongs to another user ({_user(found.st_uid)}); use one of your own, or run: chown {_me()} {path}"
         raise InputError(what, remedy)
-    writable = 0 if stat.S_ISLNK(found.st_mode) else found.st_mode & _OTHERS_WRITE
+    writable = 0 if stat.S_ISLNK(found.st_mode) else found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     if writable & stat.S_IWOTH or (writable and not _is_private(found.st_gid)):
         remedy = f"may be written by other users (mode {stat.S_IMODE(found.st_mode):04o}); run: chmod go-w {path}"
         raise InputError(what, remedy)

@@ -221,7 +221,9 @@ def _loaded(name: str) -> Plugin:
         return Plugin(name=name, version=version, problem=wants)
     try:
         module = importlib.import_module(entry.value if entry is not None else name)
-        readers, tables = (tuple(asked()) if (asked := getattr(module, each, None)) else () for each in _DECLARED)
+        readers, tables = (
+            tuple(asked()) if (asked := getattr(module, each, None)) else () for each in ("readers", "tables")
+        )
         problem = _misfit(name, module, readers) or _misfit_tables(name, tables)
     except Exception as error:  # noqa: BLE001  # whatever a stranger's code raises, the crawl goes on without it
         missing = isinstance(error, ModuleNotFoundError) and error.name == name.split(".")[0] and entry is None
@@ -302,6 +304,5 @@ def _answered(module: object) -> list[str]:
 
 
 _NAME_CHARS: Final = 63  # of a table in Postgres
-_DECLARED: Final = ("readers", "tables")
 _CREATES: Final = r"CREATE TABLE IF NOT EXISTS|ALTER TABLE|CREATE (?:UNIQUE )?INDEX IF NOT EXISTS \w+ ON"
 _WRITES: Final = r"INSERT INTO|DELETE FROM|UPDATE"

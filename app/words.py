@@ -19,7 +19,6 @@ _STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202
 # owasp.org, CSV injection: the first characters of a formula, in their full-width forms too.
 _RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\t", "＝", "＋", "－", "＠")
 NAMES_TOLD = 10
-_PASSWORDS = frozenset({"password", "sslpassword", "pass"})
 
 
 def counted(n: int, noun: str, plural: str | None = None) -> str:
@@ -120,7 +119,7 @@ def without_password(url: str) -> str:
     if not at and "@" in url:  # a password with / or # in it: the part before the @ is no path
         place = url.rpartition("@")[2]
         return f"{parts.scheme}://…@{place}"
-    kept = [(name, value) for name, value in pairs if name.lower() not in _PASSWORDS]
+    kept = [(name, value) for name, value in pairs if name.lower() not in {"password", "sslpassword", "pass"}]
     query = parts.query if len(kept) == len(pairs) else urlencode(kept, quote_via=quote)
     netloc = f"{user.partition(':')[0]}@{place}" if user.partition(":")[0] else place
     return urlunsplit(parts._replace(netloc=netloc, query=query))

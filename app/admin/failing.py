@@ -24,9 +24,7 @@ NOTABLE: Final = 0.2  # share of the requests that failed
 RARE: Final = 0.05  # share of the hosts that fail: some always do
 
 _SLOWER = "it is asked more slowly by itself; `tiptoe host slow HOST 30` asks even less"
-_THEIRS = "it is the site's to mend; it is tried again, ever more seldom"
 _UNWANTED = "it does not want this crawler: say who you are (TIPTOE_CONTACT), and ask its owner"
-_NO_ROBOTS = "without its robots.txt no page of it is fetched; that is asked for again, ever more seldom"
 _OF_THE_HOST: Final = frozenset({*Failure, "HTTP 429"})  # they say more of the host than of its robots.txt
 _REMEDIES: Final = {
     Failure.DNS: "check how the name is spelt, and the resolver: `tiptoe doctor`",
@@ -144,8 +142,8 @@ def how(row: Row) -> str:
 def remedy(row: Row) -> str:
     """Say what to do about failures of this kind and class."""
     if row["kind"] == "robots" and row["class_"] not in _OF_THE_HOST:
-        return _NO_ROBOTS
-    return _REMEDIES.get(row["class_"], _THEIRS)
+        return "without its robots.txt no page of it is fetched; that is asked for again, ever more seldom"
+    return _REMEDIES.get(row["class_"], "it is the site's to mend; it is tried again, ever more seldom")
 
 
 def _host(rows: Sequence[Row]) -> HostFailures:

@@ -213,38 +213,7 @@ _DOMAIN = FormField(
     label="For every host of the registrable domain that has none of its own, including hosts found later",
     kind="check",
 )
-_DELAY = FormField(
-    name="delay",
-    label="Seconds between requests, from the end of one to the start of the next",
-    none="what robots.txt and the default say",
-    metavar="SECONDS",
-    is_argument=True,
-    check=_delay_s,
-)
-_HOURS = FormField(
-    name="hours",
-    label="Hours of the day in UTC; they may span midnight, e.g. 22:00-06:00",
-    none="none",
-    metavar="HH:MM-HH:MM",
-    is_argument=True,
-    check=_hours,
-)
-_QUEUE = FormField(
-    name="queue",
-    label="One of TIPTOE_PINNED_QUEUES, or host-NN",
-    kind="choice",
-    options_of=_queues,
-    none=_OF_HASH,
-    metavar="QUEUE",
-    is_argument=True,
-)
-_AGAIN = FormField(
-    name="again",
-    label="Start another round: everything that it has fetched is due now, with validators",
-    kind="check",
-)
 _IN_CRAWL = FormField(name="crawl", label="In this crawl only", none="in all that know it")
-_FORCE = FormField(name="force", label="Fetch it even if it is taken for a trap", kind="check")
 
 # In the order in which help and pages show them.
 CATALOGUE = (
@@ -272,7 +241,17 @@ CATALOGUE = (
         "default; slowness of the host still adds to it.",
         do=_slow,
         leads="host",
-        asks=(_DELAY, _DOMAIN),
+        asks=(
+            FormField(
+                name="delay",
+                label="Seconds between requests, from the end of one to the start of the next",
+                none="what robots.txt and the default say",
+                metavar="SECONDS",
+                is_argument=True,
+                check=_delay_s,
+            ),
+            _DOMAIN,
+        ),
         fills=_own("delay", "delay_override_s"),
         example="10",
         was=_was("delay", "delay_override_s"),
@@ -283,7 +262,17 @@ CATALOGUE = (
         says="Set hours of the day in which {subject} is not contacted at all.",
         do=_quiet,
         leads="host",
-        asks=(_HOURS, _DOMAIN),
+        asks=(
+            FormField(
+                name="hours",
+                label="Hours of the day in UTC; they may span midnight, e.g. 22:00-06:00",
+                none="none",
+                metavar="HH:MM-HH:MM",
+                is_argument=True,
+                check=_hours,
+            ),
+            _DOMAIN,
+        ),
         fills=_own("hours", "quiet_hours"),
         example="08:00-18:00",
         was=_was("hours", "quiet_hours"),
@@ -294,7 +283,17 @@ CATALOGUE = (
         says="Send visits to {subject} to a queue of its own from the next offer on.",
         do=_pin,
         leads="host",
-        asks=(_QUEUE,),
+        asks=(
+            FormField(
+                name="queue",
+                label="One of TIPTOE_PINNED_QUEUES, or host-NN",
+                kind="choice",
+                options_of=_queues,
+                none=_OF_HASH,
+                metavar="QUEUE",
+                is_argument=True,
+            ),
+        ),
         example="big-site",
         was=_queue_was,
     ),
@@ -344,7 +343,13 @@ CATALOGUE = (
         "rest.",
         do=_start,
         leads="crawl",
-        asks=(_AGAIN,),
+        asks=(
+            FormField(
+                name="again",
+                label="Start another round: everything that it has fetched is due now, with validators",
+                kind="check",
+            ),
+        ),
         example="--again",
         undo=("crawl.finish", {}),
     ),
@@ -372,7 +377,7 @@ CATALOGUE = (
         says="Queue {subject} now, whatever its state, with attempts from 0. Its host's pace and robots.txt hold.",
         do=_retry,
         leads="url",
-        asks=(_IN_CRAWL, _FORCE),
+        asks=(_IN_CRAWL, FormField(name="force", label="Fetch it even if it is taken for a trap", kind="check")),
     ),
     Act(
         key="url.forget",

@@ -25,7 +25,6 @@ from app.store import parameters as store
 from app.store.parameters import Fold, UrlForm
 
 _TRIES = 5  # of a lot whose new forms are linked meanwhile
-_EXISTS = "23505"  # SQLSTATE: unique_violation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +119,7 @@ def _fold_next(
         try:
             return db.repeat(act)
         except Unwritable as error:
-            if error.sqlstate != _EXISTS:
+            if error.sqlstate != "23505":  # unique_violation
                 raise
     return db.repeat(act)
 

@@ -49,7 +49,6 @@ DAYS = 7
 _OF_CRAWL = (  # of Totals
     *("id", "name", "state", "ended_because", "ended_detail", "round", "sitemaps", "honour_opt_outs", "archive"),
 )
-_BROUGHT = ("pages", "fetches", "failed", "bytes", "hosts")
 KINDS: Final = ("body", "text", "near", "review")
 MOST_WAITING = 100_000
 
@@ -151,7 +150,7 @@ def status(engine: Engine, *, most: int = 10_000) -> Status:
 def _totals(tx: Connection, crawl: Crawl, brought: CrawlCounts) -> Totals:
     return Totals(
         **{name: getattr(crawl, name) for name in _OF_CRAWL},
-        **{name: getattr(brought, name) for name in _BROUGHT},
+        **{name: getattr(brought, name) for name in ("pages", "fetches", "failed", "bytes", "hosts")},
         suppressed=suppressions.counted(tx, crawl.id),
     )
 

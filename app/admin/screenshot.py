@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
 
 from sqlalchemy import Engine
 
@@ -41,9 +40,6 @@ from app.runtime.process_name import process_name
 from app.store import captures as capture_rows
 from app.store import crawls, db, hosts, renders
 from app.store.crawls import Crawl
-
-AS_IT_IS: Final = {"content-type": RENDERED_TYPE, "content-security-policy": "script-src 'none'"}
-NOT_HEADERS: Final = frozenset({"content-encoding", "content-length", "set-cookie", "transfer-encoding"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +125,12 @@ def _kept(engine: Engine, settings: Settings, url: Url, *, crawl: str | None, at
         return waits
     capture, answer = found.capture, found.answer
     if capture.kind == CaptureKind.RENDERED:
-        opened = PlainResponse(url=answer.at or capture.url, status=answer.status, headers=AS_IT_IS, body=answer.body)
+        opened = PlainResponse(
+            url=answer.at or capture.url,
+            status=answer.status,
+            headers={"content-type": RENDERED_TYPE, "content-security-policy": "script-src 'none'"},
+            body=answer.body,
+        )
         return _Kept(find_crawl(engine, found.crawl), opened, capture)
     kind = answer.header("content-type") or capture.content_type
     essence = media_type.of(kind, answer.body)
@@ -196,7 +197,11 @@ class _FromArchive:
             answer = None
         if answer is None or answer.truncated:
             return Refused(RenderRefusal.OFFLINE)
-        headers = {name.lower(): value for name, value in answer.headers if name.lower() not in NOT_HEADERS}
+        headers = {
+            name.lower(): value
+            for name, value in answer.headers
+            if name.lower() not in {"content-encoding", "content-length", "set-cookie", "transfer-encoding"}
+        }
         return Answer(status=answer.status, headers=headers, body=answer.body)
 
 

@@ -34,7 +34,6 @@ from app.store.crawls import Crawl
 from app.store.url_rows import Admitted, admission
 
 MOST_BAD_LINES = 1_000
-RESOLVE_S = 5.0
 WHY_NO_SEED = {
     Refusal.INVALID: "not a URL; write it in full, as https://example.org/",
     Refusal.SCHEME: "only http:// and https:// URLs can be crawled",
@@ -194,7 +193,7 @@ def out_of_reach(settings: Settings, urls: Sequence[Url], resolver: Resolver | N
 def _contactable(url: Url, settings: Settings, resolver: Resolver, guard: Guard) -> InputError | None:
     """The reason why a seed's host cannot or may not be contacted; None: it may."""
     try:
-        addresses = resolver.resolve(url.host, url.origin.port, RESOLVE_S)
+        addresses = resolver.resolve(url.host, url.origin.port, timeout_s=5.0)
     except DnsFailed as error:
         return InputError(f"host {url.host}", f"its name does not resolve ({error}); check the spelling")
     allowed, blocked = guard.sort_out(addresses, require_contact=settings.contact is None)

@@ -30,7 +30,6 @@ from app.words import counted
 
 WEBHOOKS: Final = "webhooks"  # name of their check
 URL_MOST: Final = 2_000
-RESOLVED_S: Final = 10.0
 _USER: Final = re.compile(r"(^\s*\w*:?[/\\]*)[^/\\?#]*@")  # WHATWG: of http a backslash is a slash
 
 
@@ -155,7 +154,7 @@ def _checked(settings: Settings, text: str) -> str:
         raise InputError(what, "is not a URL of http or https; write it in full, e.g. https://example.org/hook")
     host, port = url.origin.host.strip("[]"), url.origin.port
     try:
-        found = make_resolver(settings).resolve(host, port, RESOLVED_S)
+        found = make_resolver(settings).resolve(host, port, timeout_s=10.0)
     except (DnsFailed, NotSent) as error:
         raise InputError(what, f"its name cannot be looked up ({error}); correct it, or try again") from error
     sorted_ = make_guard(settings.networks).sort_out(found, require_contact=settings.contact is None)

@@ -40,12 +40,9 @@ from app.store.pages import Renewed, Where
 from app.store.reread import StalePage
 
 _log = structlog.get_logger()
-AT_ONCE = 100  # pages
 BYTES_AT_ONCE = 8_000_000  # of their bodies; one page at least
 AHEAD = 2  # pages for each reader, which need not wait for the next: their time fits into `reread.IDLE_S`
 LOT_S = 1.0  # a lot that has read for so long is written
-KINDLY = ("nice", "-n", "10", *ARGV)
-_NO_TEXT = {"noindex", "noarchive", "none"}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -78,7 +75,7 @@ class _Begun(NamedTuple):
 def make_readers(settings: Settings, *, kindly: bool = False) -> Readers:
     """Make the pool that reads pages again.   kindly: with one process, at low priority"""
     pool = partial(Readers, deadline_s=settings.parse_deadline_s, memory_bytes=settings.parse_memory_bytes)
-    return pool(most=1, argv=KINDLY) if kindly else pool()
+    return pool(most=1, argv=("nice", "-n", "10", *ARGV)) if kindly else pool()
 
 
 class Rereading:
@@ -112,7 +109,7 @@ class Rereading:
     def _lot(self) -> bool:
         found = Reread()
         with db.transaction(self._engine) as tx:
-            pages = reread.stale(tx, crawl_id=self._crawl_id, after=self.after, reader=READER, n=AT_ONCE)
+            pages = reread.stale(tx, crawl_id=self._crawl_id, after=self.after, reader=READER, n=100)
             if not pages:
                 return False
             held = reread.hold(tx, [page for page in pages if not _is_withdrawn(page)])
@@ -239,7 +236,7 @@ class RereadJanitor:
 def _is_withdrawn(page: StalePage) -> bool:
     """Its owner wants no copy of it, by what is on record: it gets no text again."""
     reserved = page.honour_opt_outs and any(map(tdm.was_reserved, page.opt_outs))
-    return reserved or not _NO_TEXT.isdisjoint(page.directives.split(", "))
+    return reserved or not {"noindex", "noarchive", "none"}.isdisjoint(page.directives.split(", "))
 
 
 def _wants_no_text(settings: Settings, now: datetime, answer: Archived, document: Page) -> bool:

@@ -11,7 +11,6 @@ from app.runtime.process_name import is_alive, machine
 from app.store import budgets, db, hosts, visits
 
 _log = structlog.get_logger()
-PRUNE_BATCH = 10_000
 
 
 def sweep(engine: Engine) -> dict[str, int]:
@@ -23,7 +22,7 @@ def sweep(engine: Engine) -> dict[str, int]:
     with db.transaction(engine) as tx:
         lost = visits.mark_lost(tx)
     with db.transaction(engine) as tx:
-        pruned = budgets.prune(tx, PRUNE_BATCH)
+        pruned = budgets.prune(tx, n=10_000)
     found = {"woken": woken, "paused": paused, "lost": lost, "pruned": pruned}
     if any(found.values()):
         _log.info("sweep.found", **found)

@@ -19,7 +19,6 @@ from app.store import caps as store
 from app.store import db, suppressions
 
 _log = structlog.get_logger()
-BLOCKS = 1_024  # that a sample reads: some 20,000 URLs
 
 
 def trim(engine: Engine, settings: Settings) -> int:
@@ -27,7 +26,7 @@ def trim(engine: Engine, settings: Settings) -> int:
     if not settings.caps_crawls:
         return 0
     with db.transaction(engine) as tx:
-        percent = store.sample_percent(tx, BLOCKS)
+        percent = store.sample_percent(tx, blocks=1_024)  # some 20,000 URLs
         waiting = store.unfetched(tx, percent)
         asked = store.floors(tx)
     together = sum((Counter(here) for here in waiting.values()), Counter[float]())

@@ -24,7 +24,6 @@ PLACES: Final = (
     "/opt/google/chrome/chrome",
 )
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome")
-DOWNLOADED: Final = ".cache/ms-playwright"  # `playwright install chromium`, in the home folder
 LEAST_VERSION: Final = 120
 LEAST_BYTES: Final = 700_000_000  # a browser holds 130 MB, with a common page 190 MB, with a heavy one 500 MB
 INSTALL: Final = (
@@ -69,9 +68,9 @@ def find(path: str | None, *, free_bytes: int | None = None) -> Chromium | Brows
 
 def _in_usual_places() -> str | None:
     known = [place for place in PLACES if os.access(place, os.X_OK)]
-    downloaded = sorted(Path.home().glob(f"{DOWNLOADED}/chromium-*/chrome-linux*/chrome"))
+    by_playwright = sorted(Path.home().glob(".cache/ms-playwright/chromium-*/chrome-linux*/chrome"))
     named = [found for name in NAMES if (found := shutil.which(name))]
-    return next((str(found) for found in [*known, *named, *reversed(downloaded)]), None)
+    return next((str(found) for found in [*known, *named, *reversed(by_playwright)]), None)
 
 
 def _version(executable: str) -> str | BrowserProblem:

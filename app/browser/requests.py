@@ -62,7 +62,6 @@ _REFUSED_KINDS: Final[Mapping[ResourceKind, RenderRefusal]] = {
     ResourceKind.PREFETCH: RenderRefusal.PREFETCH,
     ResourceKind.BEACON: RenderRefusal.BEACON,
 }
-_KEPT_BACK: Final = frozenset({"cookie", "user-agent", "sec-purpose", "purpose"})
 # Headers of an answer that are wrong for its decoded body, would store something, or would open a road elsewhere.
 _NOT_HANDED_ON: Final = frozenset(
     {
@@ -132,7 +131,11 @@ def judge(
     return SubRequest(
         url=request["url"],
         method=request["method"].upper(),
-        headers={name: value for name, value in headers.items() if name not in _KEPT_BACK},
+        headers={
+            name: value
+            for name, value in headers.items()
+            if name not in {"cookie", "user-agent", "sec-purpose", "purpose"}
+        },
         resource=kind,
         body=body,
         is_navigation=kind is ResourceKind.DOCUMENT,

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from app.store.by_host import BroughtByHost, RefusedThere
     from app.store.crawls import Crawl
 
-NETWORK = "127.0.0.0/8"
-
 
 def demo(
     web: Annotated[
@@ -84,7 +82,7 @@ def _run(command: Sequence[str], home: Path, sites: "DemoWeb") -> int:
         **{name: value for name, value in os.environ.items() if not name.startswith("TIPTOE_")},
         "TIPTOE_HOME": str(home),
         "TIPTOE_RESOLVE": resolve,
-        "TIPTOE_ALLOW_NETWORKS": NETWORK,
+        "TIPTOE_ALLOW_NETWORKS": "127.0.0.0/8",
         "TIPTOE_PROCESSES": "1",
         "TIPTOE_WEB_LISTEN": f"127.0.0.1:{free_port(None)}",
         # The folder's .env may name services of a fleet.

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Pages in the archive: list, show and compare them; get one page now.")
 _SHOWN = 20  # captures
-_DIFF_S = 60.0  # of two captures, which a site wrote
 
 Url = Annotated[
     str, typer.Argument(metavar="URL", help="In full, e.g. https://example.org/page; quote it for the shell.")
@@ -258,7 +257,8 @@ def diff(
     from app.admin import captures
 
     remedy = "name two captures with --old and --new, or try again when Postgres has less to do"
-    with open_database() as (settings, engine), answered_within(_DIFF_S, "tiptoe page diff", remedy):
+    # a site wrote both captures, so the time that their comparison takes is bounded
+    with open_database() as (settings, engine), answered_within(60.0, "tiptoe page diff", remedy):
         found = captures.compare(engine, settings, url, crawl=crawl, old=old, new=new, plain=plain)
     if as_json:
         changes = [{"kind": each.kind, "text": each.text, "marked": each.marked} for each in found.changes]

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 LOOK_EVERY_S = 0.25
 LOOK_SHARE = 20  # of the time that a look took: the database may be slow
 LOOK_MOST_S = 10.0  # and if it was away, that is no reason to wait twenty times as long
-BURY_EVERY_S = 1.0
 FOLLOW_EVERY_S = 3.0
 FOLLOW_SHARE = 5  # of the time that writing took: it shares the machine with the crawl
 COMPARE_MANY = 2_000  # so many take more than a second
@@ -76,7 +75,7 @@ def run(
                         break
                     if time.monotonic() >= bury_at:  # workers of a command that was killed may take a while to die
                         patiently(lambda: sweep.end_leases_of_the_dead(engine), meanwhile=stack.tend)
-                        bury_at = time.monotonic() + BURY_EVERY_S
+                        bury_at = time.monotonic() + 1.0
                     if follower is not None and time.monotonic() >= follow_at:
                         followed = time.monotonic()
                         patiently(partial(follower.look, stack.tend), meanwhile=stack.tend)

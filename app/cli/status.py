@@ -44,8 +44,6 @@ ADDRESS_COLUMNS = {
     "gap_violations": "too soon",
     "largest_concurrency": "most at once",
 }
-_CRAWL = ("name", "state", "ended_because", "pages", "fetches", "failed", "bytes", "hosts")  # fit 80 columns
-_TOTALS = ("unjudged", "fenced", "disorder")
 
 
 def status(as_json: AsJson = False) -> None:
@@ -58,7 +56,8 @@ def status(as_json: AsJson = False) -> None:
     if as_json:
         show_json(found)
         return
-    show_totals(found.crawls, _CRAWL)
+    # what fits 80 columns
+    show_totals(found.crawls, ("name", "state", "ended_because", "pages", "fetches", "failed", "bytes", "hosts"))
     if found.estimated:
         answer(f"requests, failed and hosts are estimates of: {', '.join(found.estimated)}")
     exact = found.waiting_percent >= 100
@@ -114,7 +113,7 @@ def audit(
             heading("addresses that hosts share: from the start of a request to the start of the next")
             _worst(ADDRESS_COLUMNS, found.addresses, "addresses")
         heading("in all")
-        facts({**found.found(), **{name: found.total(name) for name in _TOTALS}}.items())
+        facts({**found.found(), **{name: found.total(name) for name in ("unjudged", "fenced", "disorder")}}.items())
         answer(found.verdict)
     if not found.holds:
         raise typer.Exit(1)

@@ -29,7 +29,6 @@ QUEUE_BYTES_MOST = 255
 GAP_LEAST_S = 0.01  # what a machine under load keeps between two requests
 IN_DICTIONARY = "sig1="  # before an origin that Signature-Agent is to name in a dictionary
 ANYONE = "anyone"  # a user of the dashboard: everybody
-_SWITCHES = frozenset({"0", "1", "true", "false", "yes", "no", "on", "off"})  # folders of these names: ./0
 
 
 def split(value: object) -> object:
@@ -199,7 +198,8 @@ def folder_or_store(value: object) -> object:
     """Check the place of the archive; an empty one is none."""
     if isinstance(value, str) and "://" in value and not re.fullmatch(r"s3://[a-z0-9][a-z0-9.-]+(/[^?#]*)?", value):
         raise ValueError("write a folder, or s3://bucket/prefix")
-    if isinstance(value, str) and value.strip().lower() in _SWITCHES:
+    # A folder of such a name is written ./0
+    if isinstance(value, str) and value.strip().lower() in {"0", "1", "true", "false", "yes", "no", "on", "off"}:
         raise ValueError("cannot be switched on or off; write a folder, or crawl with --no-archive")
     return value or None
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from types import TracebackType
-from typing import Final, Self
+from typing import Self
 
 from sqlalchemy import Engine
 
@@ -28,8 +28,6 @@ from app.local.services import LocalServices, Services
 from app.local.stack import Stack
 from app.store import crawls, db
 from app.store.crawls import Crawl
-
-BURY_EVERY_S: Final = 1.0
 
 
 class BackgroundCrawl:
@@ -86,7 +84,7 @@ def _tend(stack: Stack, engine: Engine, crawl: Crawl, stop: threading.Event) -> 
                 return
             if time.monotonic() >= bury_at:
                 sweep.end_leases_of_the_dead(engine)
-                bury_at = time.monotonic() + BURY_EVERY_S
+                bury_at = time.monotonic() + 1.0
 
 
 @contextmanager

@@ -22,7 +22,6 @@ DIARY = 6
 YEARS = 10  # of months that the calendar's first page names: a site of less than 100 URLs is fetched whole
 SLOW_PAGES, SLOW_S = 6, 2.0
 BUSY_PAGES, BUSY_EVERY, RETRY_AFTER_S = 24, 7, 8
-ALLOW_ALL = "User-agent: *\nDisallow:\n"
 _WORDS = (
     "harbour",
     "lantern",
@@ -60,7 +59,7 @@ class DemoSite:
     name: str
     shows: str
     page: Callable[[str], DemoAnswer | None]
-    robots: str = ALLOW_ALL
+    robots: str = "User-agent: *\nDisallow:\n"
 
     def answer(self, path: str) -> DemoAnswer:
         if path == "/robots.txt":

@@ -39,7 +39,6 @@ READY_S = 300.0  # crash recovery replays up to max_wal_size
 STARTS = 3
 ORPHAN_S = 60.0
 OLDEST = 15
-UNUSED = ("include", "*.a", "__pycache__", "*.py")  # of the Postgres wheel: 8 of its 41 MB
 
 
 class Server(Protocol):
@@ -259,7 +258,13 @@ class PostgresPrograms:
             shutil.rmtree(draft, ignore_errors=True)
             for source in (package, package.with_name(package.name + ".libs")):
                 if source.is_dir():
-                    shutil.copytree(source, draft / source.name, symlinks=True, ignore=shutil.ignore_patterns(*UNUSED))
+                    # of the Postgres wheel: 8 of its 41 MB
+                    shutil.copytree(
+                        source,
+                        draft / source.name,
+                        symlinks=True,
+                        ignore=shutil.ignore_patterns("include", "*.a", "__pycache__", "*.py"),
+                    )
             _open_to_all(draft)
             draft.rename(target)
         folder = target / package.name / self.folder.relative_to(package)

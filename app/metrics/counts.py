@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 GAP_SLACK_S = 0.001  # as v_politeness_audit has it
 MEMORY_EVERY_PAGES = 1_000
 VISITS_MOST = 20_000  # a visit that crashed never ends: the oldest is forgotten
-# Shown as 0 from the start, so that the first of a kind is a rise.
-_RENDERS = (("done", "quiet"), ("failed", "none"), ("due", "none"))
-_REFUSALS = tuple(reason.value for reason in RenderRefusal)
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 FETCH_S = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 RENDER_S = (0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 45.0)
@@ -97,9 +94,14 @@ class Counts:
     failures: Counter[str] = field(default_factory=Counter)
     violations: Counter[str] = field(default_factory=lambda: Counter(gap=0, concurrent=0))
     visits: Counter[str] = field(default_factory=Counter)
-    renders: Counter[tuple[str, str]] = field(default_factory=lambda: Counter(dict.fromkeys(_RENDERS, 0)))
+    # Shown as 0 from the start, so that the first of a kind is a rise.
+    renders: Counter[tuple[str, str]] = field(
+        default_factory=lambda: Counter(dict.fromkeys((("done", "quiet"), ("failed", "none"), ("due", "none")), 0))
+    )
     render_requests: Counter[str] = field(default_factory=lambda: Counter(answered=0, cached=0, refused=0))
-    render_refused: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(_REFUSALS, 0)))
+    render_refused: Counter[str] = field(
+        default_factory=lambda: Counter(dict.fromkeys((reason.value for reason in RenderRefusal), 0))
+    )
     pages: int = 0
     received_bytes: int = 0
     fenced: int = 0

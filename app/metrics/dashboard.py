@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from app.model import Outcome
 
 ERRORS = "|".join(outcome for outcome in Outcome if outcome.is_error)
-WIDTH, HEIGHT, STAT_HEIGHT = 24, 7, 4
+WIDTH = 24
 
 
 class Panel(NamedTuple):
@@ -227,7 +227,7 @@ def dashboard() -> dict[str, Any]:
         panels.append({"type": "row", "title": title, "gridPos": {"x": 0, "y": top, "w": WIDTH, "h": 1}})
         top, left = top + 1, 0
         for panel in row:
-            height = STAT_HEIGHT if panel.is_stat else HEIGHT
+            height = 4 if panel.is_stat else 7
             panels.append(_panel(panel) | {"gridPos": {"x": left, "y": top, "w": panel.width, "h": height}})
             left += panel.width
             if left >= WIDTH:

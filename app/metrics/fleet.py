@@ -37,7 +37,6 @@ HOST_STATES = {
     HostWait.PAUSED: "paused",
     HostWait.NOTHING: "quiet",
 }
-ROLES = ("worker", "render", "beat")
 BACKLOGS = ("handlers", "near_duplicates", "search")  # queues of features that serve the whole fleet
 ANY = "*"
 
@@ -103,7 +102,7 @@ class FleetPage:
             "tiptoe_backlog_pages": {(queue,): now.sampled.backlog.get(queue, 0) for queue in BACKLOGS},
             "tiptoe_renders_due": now.sampled.renders,
             "tiptoe_render_workers": {"without_browser": without, "ready": len(now.browsers) - without},
-            "tiptoe_processes_serving": {role: roles[role] for role in ROLES},
+            "tiptoe_processes_serving": {role: roles[role] for role in ("worker", "render", "beat")},
             **free,
         }
 

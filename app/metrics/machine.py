@@ -14,13 +14,6 @@ class _Files(NamedTuple):
     idle: str
 
 
-# https://docs.kernel.org/admin-guide/cgroup-v2.html, …/cgroup-v1/memory.html
-_VERSIONS = (
-    _Files("", "memory.max", "memory.current", "inactive_file"),
-    _Files("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-)
-
-
 class Memory(NamedTuple):
     """Bytes."""
 
@@ -47,7 +40,11 @@ def _machine(proc: Path) -> Memory | None:
 
 def _container(cgroup: Path) -> Memory | None:
     """A container sees its own group as the root. Its page cache is counted as used; what is idle can be had again."""
-    for files in _VERSIONS:
+    # https://docs.kernel.org/admin-guide/cgroup-v2.html, …/cgroup-v1/memory.html
+    for files in (
+        _Files("", "memory.max", "memory.current", "inactive_file"),
+        _Files("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    ):
         with suppress(OSError, KeyError, ValueError):
             group = cgroup / files.folder
             limit = int((group / files.limit).read_text())  # v2 says "max" where there is none, v1 a large number

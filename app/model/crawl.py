@@ -301,9 +301,8 @@ def _kind(of_type: Any, option: Option) -> Kind:
 
 _LIMITS: Final = _options_of(Budgets)
 _WISHES: Final = _options_of(CrawlWishes)
-_REACH: Final = ("scope", "include", "exclude")
 OPTIONS: Final[Mapping[str, Option]] = {  # in the order in which faces show them: reach, limits, the rest
-    **{column: _WISHES[column] for column in _REACH},
+    **{column: _WISHES[column] for column in ("scope", "include", "exclude")},
     **_LIMITS,
     **_WISHES,
 }

@@ -25,7 +25,6 @@ from app.errors import NotSent
 from app.net.sockets import exhausted, is_exhausted
 
 WITNESSED_S = 5.0
-_NO_ANSWER = frozenset({socket.EAI_AGAIN, socket.EAI_FAIL})  # getaddrinfo(3): the name server's failure, not the name's
 GetAddrInfo = Callable[..., Sequence[tuple[Any, ...]]]
 
 
@@ -220,7 +219,8 @@ class Resolver:
 
 
 def _has_no_answer(error: Exception) -> bool:
-    return isinstance(error, socket.gaierror) and error.errno in _NO_ANSWER
+    # getaddrinfo(3): the name server's failure, not the name's
+    return isinstance(error, socket.gaierror) and error.errno in {socket.EAI_AGAIN, socket.EAI_FAIL}
 
 
 def _silent() -> NotSent:

@@ -69,7 +69,6 @@ codecs.register(_codec)
 # by byte is not in UTF-16). In a header the bare label means little-endian.
 _WIDE = frozenset({"utf-16", "utf-16-be", "utf-16-le"})
 _ESCAPED = frozenset({"utf-16-be", "utf-16-le", "iso2022_jp"})  # ASCII bytes may stand for others
-_FALLBACK = "cp1252"  # the standard's default for most locales; decodes nearly everything
 
 _LABEL_CHARS = 100
 _SAMPLE_BYTES = 16 * 1024  # 1 ms to detect; more text changes the verdict seldom
@@ -158,7 +157,8 @@ def detect(body: bytes) -> str:
     sample = body[first.start() :][:_SAMPLE_BYTES] if first else b""
     # "<" and line feed are never a second byte, so a sample with such an end cuts no character in two.
     sample = sample[: max(sample.rfind(b"<"), sample.rfind(b"\n"), 0)] or sample
-    return _of_label(chardetng_py.detect(sample, allow_utf8=False)) or _FALLBACK
+    # the standard's default for most locales; decodes nearly everything
+    return _of_label(chardetng_py.detect(sample, allow_utf8=False)) or "cp1252"
 
 
 def _wide(head: bytes) -> str | None:

@@ -15,7 +15,6 @@ import threading
 from lxml import etree
 
 NAMES_MOST = 10_000  # 0.4 MB; a crawl of ordinary sites takes thousands of pages to meet as many
-_LXMLS = "_ParserDictionaryContext"
 
 _thread_dict = ctypes.pythonapi.PyThreadState_GetDict  # https://docs.python.org/3/c-api/init.html
 _thread_dict.restype = ctypes.c_void_p  # borrowed: as an object, it would be released once too often
@@ -41,7 +40,7 @@ def shrink() -> None:
     """Drop this thread's dictionary if it is large. Call it before a document is parsed."""
     if names() - _own.kept > NAMES_MOST:
         held = ctypes.cast(_thread_dict(), ctypes.py_object).value
-        held.pop(_LXMLS, None)
+        held.pop("_ParserDictionaryContext", None)
         _own.number, _own.kept = _own.number + 1, names()
 
 

@@ -26,7 +26,6 @@ from app.policy.url import MAX_LENGTH
 _ESCAPE, _LESS, _MORE, _DEFINES, _FORMULA = "\ufdd0\ufdd1\ufdd2\ufdd3\ufdd4"
 _MARKS = re.compile("[\ufdd0-\ufdef]")
 _PUT_IN = str.maketrans({_ESCAPE: "\\", _LESS: "<", _MORE: ">", _DEFINES: "", _FORMULA: ""})
-_DEFINITION = re.compile(rf"\n[> ]*\n([> ]*){_DEFINES}")
 _NUMBERED = re.compile(rf"{_FORMULA}(\d+){_FORMULA}")
 # What CommonMark would read as emphasis, code, a link, a tag or a character: https://spec.commonmark.org/0.31.2/
 _MARKUP = re.compile(
@@ -55,9 +54,6 @@ _MOST_INDENTED = 10  # levels: each line is written behind the marks of all that
 _MOST_JOINED_CHARS = 2_000_000  # by which links of a page may become longer
 _MOST_PADDED = 200_000  # cells of a page that are there because another row has them
 _TABLE = ("table", "tbody", "thead", "tfoot", "tr", "td", "th")
-_LAZY = ("data-src", "data-original", "data-lazy-src")
-_LINES = frozenset({"div", "p", "li", "tr"})
-_HIDING = ("hidden", "style", "aria-hidden")
 
 
 def of(html: bytes | str, base_url: str, content_type: str | None = None, *, whole: bool = False) -> str:
@@ -93,7 +89,7 @@ def of(html: bytes | str, base_url: str, content_type: str | None = None, *, who
     _mark(content)
     etree.strip_tags(content, "span", "font")  # the library takes quadratic time for many in a line
     written = _written(content)
-    written = _DEFINITION.sub(r"\n\1: ", written)
+    written = re.sub(rf"\n[> ]*\n([> ]*){_DEFINES}", r"\n\1: ", written)
     return _NUMBERED.sub(lambda found: formulas[int(found[1])], written).translate(_PUT_IN).strip()
 
 
@@ -124,7 +120,7 @@ def _source(shown: Element) -> str:
     source = (shown.get("src") or "").strip()
     if source and not source.startswith(("data:", "about:")):
         return source
-    late = next((value for name in _LAZY if (value := shown.get(name))), "")
+    late = next((value for name in ("data-src", "data-original", "data-lazy-src") if (value := shown.get(name))), "")
     late = late or (shown.get("data-srcset") or shown.get("srcset") or "").partition(",")[0]
     return late.split()[0] if late.split() else ""
 
@@ -162,7 +158,7 @@ def _lines(pre: Element) -> Iterator[str]:
     is_ended = True
     for event, element in etree.iterwalk(pre, events=("start", "end")):
         text = (element.text if event == "start" else element.tail if element is not pre else "") or ""
-        if event == "end" and (element.tag == "br" or (element.tag in _LINES and not is_ended)):
+        if event == "end" and (element.tag == "br" or (element.tag in {"div", "p", "li", "tr"} and not is_ended)):
             text = "\n" + text
         if text:
             is_ended = text.endswith("\n")
@@ -316,7 +312,7 @@ def _mark(content: Element) -> None:
 
 def _clean(element: Element) -> None:
     for name, value in element.items():
-        if name in _HIDING:
+        if name in {"hidden", "style", "aria-hidden"}:
             del element.attrib[name]
         elif _MARKS.search(value):
             element.set(name, tree.legal(_MARKS.sub("", value)))

@@ -61,11 +61,9 @@ _MAGIC: Final = (
     (b"Rar \x1a\x07\x00", "application/x-rar-compressed"),
 )
 _BINARY: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")  # "a binary data byte"
-_MARKS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16-be"), (b"\xff\xfe", "utf-16-le"))
 
 GZIP: Final = b"\x1f\x8b"  # RFC 1952 section 2.3.1
 _BLANK_RUN: Final = re.compile(rb"\s*+")
-_ASIDE: Final = ((b"<?", b"?>"), (b"<!--", b"-->"))
 _DOCTYPE_END: Final = re.compile(rb"\]\s*>|>")
 _ROOT: Final = re.compile(rb"<(?:([^\s<>/:=\"']{1,200}):)?([^\s<>/:=\"']{1,200})(?=[\s>/])")
 _SPACE: Final = re.compile(rb"\bxmlns(?::([^\s<>/:=\"']{1,200}))?\s*=\s*(?:\"([^\"<]*+)\"|'([^'<]*+)')")
@@ -229,7 +227,7 @@ def _sniffed(head: bytes) -> str:
 
 def _plain(head: bytes) -> bytes:
     """The beginning without its byte order mark and blanks, as UTF-8 where the mark tells UTF-16."""
-    for mark, encoding in _MARKS:
+    for mark, encoding in ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16-be"), (b"\xff\xfe", "utf-16-le")):
         if head.startswith(mark):
             head = head[len(mark) :]
             if encoding != "utf-8":
@@ -243,7 +241,7 @@ def _root(opening: bytes) -> tuple[bytes, bytes]:
     at = 0
     for _ in range(1000):  # comments and instructions before a root element
         at = _BLANK_RUN.match(opening, at).end()  # type: ignore[union-attr]  # it matches nothing, too
-        for mark, closing in _ASIDE:
+        for mark, closing in ((b"<?", b"?>"), (b"<!--", b"-->")):
             if opening.startswith(mark, at):
                 end = opening.find(closing, at + len(mark))
                 break

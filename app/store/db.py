@@ -66,8 +66,6 @@ _PINNED = {
     "default_transaction_isolation": "read committed",
 }
 _ENCODING = "UTF8"
-# A host's proof takes 1 ms, and 90 where Postgres starts two more processes for it, as it does for a log of millions.
-_ONE_CORE = {"max_parallel_workers_per_gather": "0"}
 # A pooler that shares connections between transactions (PgBouncer in transaction mode) takes no `options`, and a
 # prepared statement would stay on a server connection that another client uses next. `?pooler=transaction` in the URL
 # declares it.
@@ -82,7 +80,6 @@ _ROLES = {
     "jit": "on",
     "idle_in_transaction_session_timeout": "0",
 }  # settings of _SESSION that must hold, and Postgres' defaults
-_UTC = frozenset({"UTC", "Etc/UTC", "GMT"})  # a package takes the machine's zone
 # https://www.postgresql.org/docs/current/errcodes-appendix.html
 READ_ONLY = "25006"  # read_only_sql_transaction
 _CANCELED = "57014"  # query_canceled
@@ -193,7 +190,8 @@ def connect(url: str, *, pool_size: int = 16, session_name: str = "tiptoe", may_
             f"TIPTOE_DATABASE_URL={without_password(parsed.render_as_string(hide_password=False))}",
             f"the frontier needs Postgres, not {parsed.get_backend_name()}; write postgresql://user:password@host/name",
         )
-    session = _session(parsed, _SESSION if may_spread else _SESSION | _ONE_CORE)
+    # A host's proof takes 1 ms, and 90 where Postgres starts two more processes for it, as for a log of millions.
+    session = _session(parsed, _SESSION if may_spread else _SESSION | {"max_parallel_workers_per_gather": "0"})
     try:
         engine = create_engine(
             parsed.set(drivername="postgresql+psycopg").difference_update_query([POOLER]),
@@ -256,7 +254,7 @@ def _check_pinned(connection: Any, _: object) -> None:
 
 def _is_pinned(name: str, value: str) -> bool:
     if name == "TimeZone":
-        return value in _UTC
+        return value in {"UTC", "Etc/UTC", "GMT"}  # a package takes the machine's zone
     return value.startswith("ISO") if name == "DateStyle" else value == _PINNED[name]
 
 

@@ -15,7 +15,6 @@ from app.errors import TookTooLong
 
 _STEP_S: Final = 1.0  # of time that went by, before Postgres is told anew within a transaction: it costs a round trip
 _LATE_S: Final = 0.05  # Postgres' clock and ours measure the same span
-_SET: Final = "SELECT set_config('statement_timeout', %s, true)"
 
 
 class _Deadline:
@@ -60,7 +59,7 @@ def tell(connection: Any, *, begins: bool = False) -> None:
         raise current.error
     if begins or current.told_s - left_s >= _STEP_S:
         current.told_s = left_s
-        connection.execute(_SET, [f"{math.ceil(left_s * 1000)}"])
+        connection.execute("SELECT set_config('statement_timeout', %s, true)", [f"{math.ceil(left_s * 1000)}"])
 
 
 def ended() -> TookTooLong | None:

@@ -31,9 +31,8 @@ CRAWLS: Final = 12  # that are read one by one
 BROUGHT_HOSTS: Final = 5_000  # of a crawl, whose counts are read; of more, these blocks are
 QUEUED_MOST: Final = 10_000  # URLs of a crawl that are counted
 MISSES: Final = 3  # offers in a row that no worker took up
-LATE_S, WINDOW_S, MINUTE_S = 4.0, 10.0, 60.0  # visits write their requests when they settle
+LATE_S, WINDOW_S = 4.0, 10.0  # visits write their requests when they settle
 TAKES_S: Final = 20.0
-_LEASED: Final = frozenset({HostWait.OFFERED, HostWait.VISITED})
 
 
 class Depth(NamedTuple):
@@ -190,7 +189,7 @@ class FleetNow:
     def all_waits(self) -> Sequence[Row]:
         """Hosts by what they wait for, those under a lease and those that wait for nothing too; most hosts first."""
         found = [*self.sampled.waits]
-        for because in _LEASED:
+        for because in (HostWait.OFFERED, HostWait.VISITED):
             of = [each for each in self.leased if each.because == because]
             if of:
                 earliest = min(each.earliest for each in of)
@@ -350,7 +349,7 @@ def brought(tx: Connection, crawl_id: int) -> CrawlCounts:
 
 def minute(tx: Connection) -> Rate:
     """Requests of all crawls in the minute that ended LATE_S ago."""
-    found = [rate[1:] for rate in _rates(tx, MINUTE_S).values()] or [NO_REQUESTS[1:]]
+    found = [rate[1:] for rate in _rates(tx, 60.0).values()] or [NO_REQUESTS[1:]]
     return Rate(None, *map(sum, zip(*found, strict=True)))
 
 

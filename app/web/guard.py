@@ -34,7 +34,7 @@ from app.web.users import LOCAL_S, Viewer
 SESSION, SEAT = "tiptoe_session", "tiptoe_seat"
 HEALTH = ("/healthz", "/readyz")
 PUBLIC = (*HEALTH, "/static/")
-LOGIN, LOGOUT = "/login", "/logout"
+LOGIN = "/login"
 FORM_BYTES, LOGIN_BYTES, FIELDS_MOST = 1_000_000, 16_384, 100
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -138,7 +138,7 @@ class WebGuard:
             return 403, "Another site sent this form."
         if not hmac.compare_digest(token.encode(), self._board.users.token(viewer.seat).encode()):
             return 403, "This form has expired. Go back, reload the page, and send it again."
-        if path not in {LOGIN, LOGOUT} and not viewer.may_steer:
+        if path not in {LOGIN, "/logout"} and not viewer.may_steer:
             return 403, "You may look, and not steer."
         return None
 

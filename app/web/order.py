@@ -178,12 +178,6 @@ def lines(fields: Fields, name: str) -> tuple[str, ...]:
 
 
 _SPEC = [_field(option) for option in OPTIONS.values()]
-_NAME = FormField(name="subject", label="Name", none="the first seed's host")
-_SEEDS = FormField(
-    name="seeds", label="URLs to start from, one per line", kind="lines", hint="https://example.org/", is_needed=True
-)
-_MORE_SEEDS = FormField(name="seeds", label="URLs, one per line", kind="lines", is_needed=True)
-_AS_SITEMAPS = FormField(name="sitemap", label="They are sitemaps or feeds, whose pages are the seeds", kind="check")
 
 FORMS = (
     Act(
@@ -193,7 +187,17 @@ FORMS = (
         "request at a time to a host, and keeps the host's delay.",
         do=_make,
         leads="crawl",
-        asks=(_NAME, _SEEDS, *_SPEC),
+        asks=(
+            FormField(name="subject", label="Name", none="the first seed's host"),
+            FormField(
+                name="seeds",
+                label="URLs to start from, one per line",
+                kind="lines",
+                hint="https://example.org/",
+                is_needed=True,
+            ),
+            *_SPEC,
+        ),
         fills=lambda desk, subject: values_of(CrawlSpec()),
     ),
     Act(
@@ -212,7 +216,10 @@ FORMS = (
         says="{subject} starts from these URLs too, and its scope grows to hold them. A finished crawl becomes active.",
         do=_add_seeds,
         leads="crawl",
-        asks=(_MORE_SEEDS, _AS_SITEMAPS),
+        asks=(
+            FormField(name="seeds", label="URLs, one per line", kind="lines", is_needed=True),
+            FormField(name="sitemap", label="They are sitemaps or feeds, whose pages are the seeds", kind="check"),
+        ),
     ),
 )
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from app.web.board import Board
 
 ROOT = Path(__file__).parent
-_TITLES = {504: "This page took too long"}
-_CODE = re.compile("`([^`]+)`")
 
 
 def make_templates() -> Environment:
@@ -59,7 +57,7 @@ def page(request: Request, template: str, *, status: int = 200, **context: Any) 
 def refusal(request: Request, board: "Board", status: int, why: str) -> Response:
     """The page of a refused request; with the login form where a login would help."""
     can_log_in = status == 401 and board.users.has_login
-    title = "Log in" if can_log_in else _TITLES.get(status, HTTPStatus(status).phrase)
+    title = "Log in" if can_log_in else "This page took too long" if status == 504 else HTTPStatus(status).phrase
     context = {"title": title, "why": why, "can_log_in": can_log_in}
     given: str = request.scope.get("form", {}).get("to", "/")  # by a login that was refused
     asked = f"{request.url.path}?{request.url.query}" if request.method == "GET" else given
@@ -117,7 +115,7 @@ def about(value: float) -> str:
 
 def coded(text: str) -> Markup:
     """A sentence of ours as HTML, its `commands` as code."""
-    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(harmless(text)))))
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(harmless(text)))))
 
 
 def share(value: float | None) -> str:

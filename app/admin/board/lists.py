@@ -25,7 +25,6 @@ PAGE = 50
 SLICE = 1_000
 LINKS_SLICE = 10_000  # of refused links: most are of one reason, and a rare one is looked for
 SEPARATOR = "|"
-KEY_END = "ff" * 32  # behind every key of a host
 SORTS = ("name", "contact")
 
 
@@ -97,7 +96,7 @@ def pages(
     wanted = [row for row in found if _is_wanted(row, find_text, language, kind)]
     last = None
     if last_host is not None:
-        last = found[-1] if len(found) == n else {"host_id": last_host, "key": KEY_END}
+        last = found[-1] if len(found) == n else {"host_id": last_host, "key": "ff" * 32}  # behind all keys
     return _listed(wanted, ("host_id", "key"), last=last)
 
 

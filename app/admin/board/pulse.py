@@ -26,9 +26,7 @@ from app.store.live import HostRow
 from app.words import counted, span
 
 EARLY_S = 30.0
-FIRST_PAGES = 20
 HOSTS_PAGE = 100
-CRAWLS = 1_000
 MOST_QUEUED = 1_000
 
 
@@ -76,7 +74,7 @@ def phase_of(now: Progress) -> Phase:
         return Phase(word="failing", means="every request of the last seconds failed: see its errors", is_trouble=True)
     if not now.pages and not now.requests:
         return _before_the_first_page(now)
-    if now.pages < FIRST_PAGES and now.active_s < EARLY_S:
+    if now.pages < 20 and now.active_s < EARLY_S:
         return Phase(word="first pages", means="links are being found; the rate grows with the hosts that are met")
     if now.requests:
         return Phase(word="crawling", means="pages are coming in")
@@ -316,7 +314,7 @@ def status(watch: FleetWatch, *, after: str = "") -> dict[str, Any]:
     """
     with watch.reading(sampled=False) as (tx, now):
         minute = fleet.minute(tx)
-        lines = board.crawls(tx, CRAWLS)
+        lines = board.crawls(tx, n=1_000)
         known = {each.line.id: each.queued for each in now.crawls}
         queued = {
             line.name: known[line.id] if line.id in known else fleet.queued(tx, line.id)

@@ -27,7 +27,6 @@ from app.policy.outcome import TRANSIENT, is_empty, is_host_trouble, is_no_news,
 from app.policy.url import file_ending
 
 HOPS = 10  # promise P9
-EMPTY_ONCE = "it has no body; the text that it had is kept until it has none in another round"
 
 
 def act_on_outcome(visit: Visit, attempt: Attempt) -> VisitEnding | None:
@@ -228,7 +227,11 @@ def _emptied(visit: Visit, end: Conclusion) -> Conclusion:
     due, end = end.attempt.due, end._replace(whole=True)
     if due.known.body_sha256 != NO_BYTES:
         soon_s = visit.worker.settings.recrawl_base_s
-        return end._replace(due_s=soon_s, body_sha256=NO_BYTES, detail=EMPTY_ONCE)
+        return end._replace(
+            due_s=soon_s,
+            body_sha256=NO_BYTES,
+            detail="it has no body; the text that it had is kept until it has none in another round",
+        )
     visit.batch.add(read.KEPT_OUT, (visit.host_id, due.crawl_id, due.key))
     detail = "in two rounds, asked for whole"
     return end._replace(text_sha256=NO_BYTES, body_sha256=NO_BYTES, changed=True, cause=Cause.EMPTY, detail=detail)

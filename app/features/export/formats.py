@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 CRLF: Final = "\r\n"
 Write = Callable[[Path, Sequence[ExportColumn], Iterator[list[Row]]], None]
-GROUP_BATCHES: Final = 4  # encoded, they wait in memory for the end of their group
 MICROSECOND: Final = timedelta(microseconds=1)
 
 
@@ -160,7 +159,7 @@ def write_parquet(path: Path, columns: Sequence[ExportColumn], batches: Iterable
             RecordBatchReader.from_batches(schema, records()),
             _Sink(file, failed),  # type: ignore[arg-type]  # it has what arro3 calls of a file
             compression="zstd(3)",
-            max_row_group_size=GROUP_BATCHES * most_at_once(columns),
+            max_row_group_size=4 * most_at_once(columns),  # encoded, they wait in memory for the group's end
         )
     if failed:
         raise failed[0]

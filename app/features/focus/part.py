@@ -16,12 +16,10 @@ from app.features.focus.rows import FileEnding
 from app.hooks import answers
 from app.store.crawls import Crawl
 
-PATTERNS = SettleStep(name="patterns", rank=100, write=on_host.write)
-
 
 @answers
 def steps() -> Sequence[SettleStep]:
-    return [RAISES, PATTERNS]
+    return [RAISES, SettleStep(name="patterns", rank=100, write=on_host.write)]
 
 
 @answers

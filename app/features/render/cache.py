@@ -14,7 +14,6 @@ on it, and so is never sent; our own identity is.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from types import MappingProxyType
 from typing import Final
 
 from app.browser.values import Answer, ResourceKind, SubRequest
@@ -37,7 +36,6 @@ _SENT: Final[Mapping[str, str]] = {
     "hx-request": "HX-Request",  # htmx: a fragment of a page
 }
 _OF_A_BODY: Final[Mapping[str, str]] = {"content-type": "Content-Type"}  # of a POST that a profile allows
-NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +106,9 @@ class Asking:
     """The form of a request.   fields: beside our own;   content: of a POST;   authorised: as in Request"""
 
     method: str = "GET"
-    fields: Mapping[str, str] = field(default_factory=lambda: NONE)
+    fields: Mapping[str, str] = field(default_factory=dict)
     content: bytes = b""
     authorised: bool = False
-
-
-GET: Final = Asking()
 
 
 def asking(asked: SubRequest, *, authorised: bool = False) -> Asking:

@@ -24,7 +24,6 @@ from app.policy.scope import judge
 from app.policy.url import Canon
 from app.store.url_rows import Due
 
-_SAFE: Final = frozenset({"GET", "HEAD"})  # RFC 9110 9.2.1: they ask for nothing but an answer
 POST_BYTES_MOST: Final = 16 * 1024
 POSTS_MOST: Final = 10  # of one page
 HOSTS_MOST: Final = 10  # besides its own, for one page: each is a row, a robots.txt and a lease
@@ -168,7 +167,8 @@ def judged(
     is_inside  by the scope of its crawl;   may_post: by its profile, which names the paths
     """
     is_post = asked.method == "POST" and asked.resource is ResourceKind.FETCH
-    if asked.method not in _SAFE and not is_post:
+    # RFC 9110 9.2.1: these ask for nothing but an answer.
+    if asked.method not in {"GET", "HEAD"} and not is_post:
         return Refused(RenderRefusal.METHOD)
     url = as_asked(canon, asked.url)
     if isinstance(url, Refusal):

@@ -41,7 +41,6 @@ from app.words import counted
 
 # A link as a browser serialises it, to a page that only a script can show: "#/post/1", or "#!post/1".
 _ROUTE: Final = re.compile(r'<a\s[^<>]{0,500}?\bhref="[^"#<>]{0,500}(#!?/[^"<>]+|#![^"<>]+)"')
-_LEVEL = 6
 _SCRIPT: Final = re.compile(rb"<script\b", re.IGNORECASE)
 
 RENDERS: SettlePart[RenderRow] = SettlePart(
@@ -246,6 +245,6 @@ def _row(attempt: Attempt, evidence: Evidence) -> RenderRow:
         "evidence": dict(evidence) or None,
         "status": reply.status or 0,
         "headers": {name: value for name in KEPT_HEADERS if (value := reply.header(name)) is not None},
-        "body": zlib.compress(reply.body, _LEVEL),
+        "body": zlib.compress(reply.body, level=6),
         "body_sha256": attempt.body_sha256 or b"",
     }

@@ -111,7 +111,6 @@ def _resolved(notes: Notes, page: Url, before: Sequence[Signal], work: Work) -> 
 RIGHTS: SettlePart[RightsRow] = SettlePart(
     name="rights", rank=186, write=_write, words=lambda row: f"what the owner of {row['url']} states"
 )
-RESOLVED = SettleStep(name="rights_resolved", rank=187, write=_resolve)
 RETURNED: SettlePart[Where] = SettlePart(
     name="returned",
     rank=187,
@@ -124,13 +123,19 @@ WITHDRAWN: SettlePart[WithdrawnRow] = SettlePart(
     write=lambda settling: rows.withdraw(settling.tx, settling.rows(WITHDRAWN)),
     words=lambda row: f"that the owner of {row['url']} keeps it out",
 )
-BY_SITE = SettleStep(name="withdrawn_by_site", rank=189, write=withdraw)
 _AS_BEFORE = frozenset({None, Outcome.PAGE, Outcome.UNCHANGED})
 
 
 @answers
 def steps() -> Sequence[SettleStep]:
-    return [LICENCES, RIGHTS, RESOLVED, RETURNED, WITHDRAWN, BY_SITE]
+    return [
+        LICENCES,
+        RIGHTS,
+        SettleStep(name="rights_resolved", rank=187, write=_resolve),
+        RETURNED,
+        WITHDRAWN,
+        SettleStep(name="withdrawn_by_site", rank=189, write=withdraw),
+    ]
 
 
 @answers

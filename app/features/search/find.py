@@ -30,7 +30,6 @@ RANKED = 2_000  # matches, the newest: to rank one takes some 0.05 ms
 LIMIT_MOST = 1_000
 ASKED_MOST = 1_000  # characters
 _log = structlog.get_logger()
-AT_ONCE = 50  # pages: a settle that wants one of them waits for 0.1 s
 QUEUE_MOST = 10_000  # pages in the queue above which no further hosts are queued
 
 
@@ -232,7 +231,8 @@ def index_pages(engine: Engine, *, crawl_id: int | None = None, within_s: float 
 def _index_lot(engine: Engine, crawl_id: int | None, known: dict[str, str]) -> IndexedLot:
     """Index the next pages of the queue."""
     with db.transaction(engine) as tx:
-        return rows.index_some(tx, crawl_id=crawl_id, n=AT_ONCE, stemmers=known)
+        # A settle that wants one of these pages waits for 0.1 s.
+        return rows.index_some(tx, crawl_id=crawl_id, n=50, stemmers=known)
 
 
 def _carry_out(engine: Engine, crawl_id: int | None) -> list[bool]:

@@ -24,12 +24,9 @@ def _forget(settling: Settling) -> None:
     rows.forget(settling.tx, [(row["host_id"], row["crawl_id"], row["key"]) for row in without])
 
 
-FORGOTTEN = SettleStep(name="words_forgotten", rank=135, write=_forget)
-
-
 @answers
 def steps() -> Sequence[SettleStep]:
-    return [FORGOTTEN]
+    return [SettleStep(name="words_forgotten", rank=135, write=_forget)]
 
 
 @answers

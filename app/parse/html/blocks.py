@@ -42,8 +42,6 @@ _NAMED = (
 )
 _PLAIN = """address blockquote body caption center dd details dialog dir dt fieldset figcaption h1 h5 h6 hgroup legend
     li option pre search summary tbody tfoot th thead tr""".split()  # noqa: SIM905  # a list literal takes a line per word
-_NAMES = "@class|@role|@itemprop"
-_BREAKS = "br|hr"
 BLOCKS = frozenset((*_NAMED, *_PLAIN))
 _WALKED = {tag: tag for tag in BLOCKS}  # the one string for each, whose hash is known
 # Whoever changes what the stylesheet walks changes `app.parse.html.prune` too, which counts the same blocks.
@@ -391,12 +389,12 @@ def _stylesheet(left_out: Iterable[str]) -> etree.XSLT:
             f"""<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">
             <xsl:template match="/"><marked><xsl:apply-templates/></marked></xsl:template>{templates}
             <xsl:template match="@*"/>
-            <xsl:template match="{_NAMES}"><xsl:text> </xsl:text><xsl:value-of select="."/></xsl:template>
+            <xsl:template match="@class|@role|@itemprop"><xsl:text> </xsl:text><xsl:value-of select="."/></xsl:template>
             <xsl:template match="@id"><xsl:text> #</xsl:text><xsl:value-of select="."/></xsl:template>
             <xsl:template match="a[@href]">
                 <xsl:text>{_LINK}</xsl:text><xsl:apply-templates/><xsl:text>{_LINK_END}</xsl:text>
             </xsl:template>
-            <xsl:template match="{_BREAKS}"><xsl:text>{_OPEN}</xsl:text></xsl:template>
+            <xsl:template match="br|hr"><xsl:text>{_OPEN}</xsl:text></xsl:template>
             <xsl:template match="{"|".join(left_out)}" priority="1"/>
             </xsl:stylesheet>"""
         ),

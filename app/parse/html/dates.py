@@ -51,7 +51,7 @@ MOST_NAMED, _TAG_BYTES, _NAMED_BYTES, _NAMED_CHARS = 40, 600, 600, 120
 _PHRASE_CHARS = 40  # "Published on Friday, 21 September 2024"
 _BEHIND_BYTES, _BEHIND_CHARS = 6_000, 400
 _SCRIPTS = re.compile(rb"<(script|style|svg)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
-_TAGS = re.compile(rb"<[^<>]*>")
+TAGS = re.compile(rb"<[^<>]*>")
 _IN_PATH = re.compile(r"/(\d{4})[/-](\d{1,2})[/-](\d{1,2})(?=[/-]|\Z)")
 _MONTHS: Final = {
     name: number
@@ -247,7 +247,7 @@ def written_day(text: str, language: str | None = None) -> date | None:
 
 def _text(markup: bytes, most: int) -> str:
     """The words of a piece of markup, which may begin and end anywhere."""
-    bare = _TAGS.sub(b" ", _SCRIPTS.sub(b" ", markup)).partition(b"<")[0]
+    bare = TAGS.sub(b" ", _SCRIPTS.sub(b" ", markup)).partition(b"<")[0]
     return unescape(bare.decode("utf-8", "ignore"))[:most]
 
 

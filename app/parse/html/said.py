@@ -38,7 +38,6 @@ _META_AUTHORS: Final = (
 _BETWEEN: Final = re.compile(r"\s+[-–—|·»:/]\s+")  # dashes that part a title from its site's name
 _SIGNED: Final = re.compile(rb"""<(?:a\b[^>]*\srel|([a-z0-9]+)\b[^>]*\sitemprop)=["']?author\b""", re.IGNORECASE)
 _TAG_BYTES: Final = 600
-_TAG: Final = re.compile(rb"<[^<>]*>")
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -168,7 +167,9 @@ def _signature(markup: bytes) -> str | None:
             begin, end = markup.rfind(b"<", max(at - _TAG_BYTES, 0), at), markup.find(b">", at, at + _TAG_BYTES)
             if begin >= 0 and end >= 0 and (found := _SIGNED.match(markup[begin:end])):
                 words = markup[end + 1 : end + 4 * _VALUE_CHARS].partition(b"</" + (found[1] or b"a"))[0]
-                if _is_name(written := fold(unescape(_TAG.sub(b" ", words).decode("utf-8", "ignore")))[:_VALUE_CHARS]):
+                if _is_name(
+                    written := fold(unescape(dates.TAGS.sub(b" ", words).decode("utf-8", "ignore")))[:_VALUE_CHARS]
+                ):
                     return written
         at = markup.find(b"author", at + 1)
     return None

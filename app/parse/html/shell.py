@@ -55,7 +55,6 @@ _WRITES = re.compile(
     r"|\.(?:append|appendChild|html|load|write|writeln|render|mount|init|bootstrap|createRoot|createApp)\s*\("
 )
 _RUNS = frozenset({"", "module", "text/javascript", "application/javascript", "text/ecmascript", "text/babel"})
-_LISTS: Final = frozenset({"ul", "ol", "tbody"})
 _REDIRECTS = re.compile(r"\blocation\s*(?:\.href\s*)?=(?!=)|\blocation\s*\.\s*(?:replace|assign)\s*\(")
 
 
@@ -98,7 +97,7 @@ def _is_theirs(place: Element, *, is_bare: bool, is_bundled: bool) -> bool:
     """Whether scripts fill the empty place: there is nothing else beside a frame, or it is an empty list."""
     if is_bare:
         return is_bundled or shell_shown.is_filled(place)
-    return is_bundled and place.tag in _LISTS
+    return is_bundled and place.tag in {"ul", "ol", "tbody"}
 
 
 def _is_own(script: Element) -> bool:

@@ -48,8 +48,6 @@ _STATES: Final = (
     *(_State(name, re.compile(rf"\b{name}(?:['\"]\])?\s*=\s*(?!=)")) for name in _NAMES),
     _State("__next_f", re.compile(r"\b__next_f\.push\(\s*")),
 )
-_DATA_IDS: Final = frozenset({"__NEXT_DATA__", "__NUXT_DATA__"})
-_JSON_TYPES: Final = frozenset({"application/json", "application/ld+json"})
 _MARKUP: Final = re.compile(r"</?[a-zA-Z][^<>]*>|&[a-zA-Z]+;")
 _decoder = json.JSONDecoder()
 
@@ -108,10 +106,10 @@ def _kind(script: Element) -> str:
 def _source(script: Element, text: str) -> _DataSource | None:
     """The data that the script is; None where it is none."""
     kind = _kind(script)
-    if kind in _JSON_TYPES:
+    if kind in {"application/json", "application/ld+json"}:
         if kind == "application/ld+json" and '"articleBody"' not in text:
             return None
-        known = script.get("id") in _DATA_IDS
+        known = script.get("id") in {"__NEXT_DATA__", "__NUXT_DATA__"}
         return _DataSource(f"#{script.get('id')}" if known else kind, None)
     for state in _STATES:
         if found := state.pattern.search(text):

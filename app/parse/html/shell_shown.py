@@ -80,7 +80,6 @@ _FRAME_NAMES: Final = frozenset(
     "header site-header topbar nav navbar navigation menu sidebar footer site-footer".split()  # noqa: SIM905  # a list literal takes a line per word
 )
 _CONSENT: Final = re.compile(r"cookie|consent|gdpr")
-_PAGE: Final = frozenset({"html", "body", "main"})  # whatever their classes are, they are no frame
 _UNSHOWN: Final = frozenset({"script", "style", "noscript", "head", "title"})
 
 
@@ -212,7 +211,8 @@ def _where(element: Element, above: str) -> str:
 
 
 def _is_frame(element: Element) -> bool:
-    if element.tag in _PAGE:
+    # Whatever their classes are, these are no frame.
+    if element.tag in {"html", "body", "main"}:
         return False
     if not element.keys():
         return element.tag in _FRAME

@@ -21,7 +21,6 @@ _OPENED = re.compile(
     r"(?![a-z])"
 )
 _DOCUMENT = ("html", "body")
-_SHADOW_ROOTS = frozenset({"open", "closed"})
 _NO_WORDS = frozenset({"a", "head", "title", "script", "style", "noscript", "template"})
 _BESIDE = frozenset({"nav", "menu", "ul", "ol", "aside", "footer", "dialog", "navigation", "menubar"})  # tags and roles
 _LEVELS = 3  # of hidden elements within each other that are weighed
@@ -167,7 +166,7 @@ def prepare(root: Element, hidden: Sequence[Element]) -> None:
             _hide_numbers(element, cells)
         elif element.tag != "template":
             _unlink(element, title)
-        elif (element.get("shadowrootmode") or "").lower() in _SHADOW_ROOTS:
+        elif (element.get("shadowrootmode") or "").lower() in {"open", "closed"}:
             element.tag = "div"
 
 

@@ -38,7 +38,6 @@ _ENDS = {
 }
 _UNSHOWN = re.compile(b"|".join(_ENDS), re.IGNORECASE)
 _LINK = re.compile(rb"<(?:a|area|i?frame|link)\s[^<>]{0,4096}+>[^<]{0,200}+", re.IGNORECASE)
-_FOREIGN = frozenset({"svg", "math"})
 # https://html.spec.whatwg.org/#parsing-main-inforeign: start tags at which a drawing ends; and what holds HTML in one.
 _ENDS_FOREIGN = frozenset(
     """b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li listing menu meta
@@ -97,7 +96,7 @@ def is_drawn(element: Element) -> bool:
     """Whether it belongs to a drawing or a formula, and so is none of HTML's, whatever its name."""
     above = element.getparent()  # mostly the last that is asked for: an iterator takes five times as long
     while above is not None and above.tag not in _ENDS_FOREIGN:
-        if above.tag in _FOREIGN:
+        if above.tag in {"svg", "math"}:
             return True
         above = above.getparent()
     return False

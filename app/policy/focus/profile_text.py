@@ -27,7 +27,6 @@ LONGEST_PATTERN: Final = 500
 MOST_WAYS: Final = 4.0 * (REACH + 1) ** 2  # two repetitions without end, and a few choices: a tenth of a second
 _REPEATS: Final = {codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT}
 _EVERY: Final = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)([mhdw])")
-_KEYS: Final = {"name", "lanes", "rest", "paths", "topics", "traps", "recrawl", "render"}
 _OF_BRANCH: Final = {"lane", "weight", "every", "importance"}
 NAMES: Final = tuple(OPTIONS["profile"].choices)
 GENERAL: Final = NAMES[0]
@@ -42,7 +41,7 @@ def read(text: str, *, what: str = "profile") -> Profile:
     except (ValueError, RecursionError) as error:  # a number may be too long, a table too deep
         raise InputError(what, f"is not TOML: {error}") from None
     keys = _Keys(what, document)
-    keys.only(_KEYS)
+    keys.only({"name", "lanes", "rest", "paths", "topics", "traps", "recrawl", "render"})
     topics = keys.table("topics")
     topics.only({"words", "language"})
     language = topics.choice("language", LANGUAGES, "any")

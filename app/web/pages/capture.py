@@ -24,14 +24,12 @@ from app.web.render import page, refusal
 from app.words import none_of
 
 TEXT_CHARS = 50_000  # of a text: the whole of it is a download
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 SAVED = {
     "content-type": "application/octet-stream",
     "content-security-policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
 }
 taking = threading.BoundedSemaphore(1)
-HEADERS = {"x-content-type-options": "nosniff", "content-disposition": 'inline; filename="page.png"'}
 
 
 class CapturePart(StrEnum):
@@ -108,7 +106,7 @@ def file_name(found: CapturePage, part: CapturePart) -> str:
 
 def plain_name(text: str) -> str:
     """A name for a file, of letters, digits, - and _ alone; it may be empty."""
-    return _NOT_IN_NAMES.sub("-", text).strip("-")[:100]
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-")[:100]
 
 
 def _part(request: Request) -> CapturePart:
@@ -205,4 +203,8 @@ def picture(request: Request) -> Response:
         return refusal(request, shared, 500, f"{error}.")
     finally:
         taking.release()
-    return Response(found.png, media_type="image/png", headers=HEADERS)
+    return Response(
+        found.png,
+        media_type="image/png",
+        headers={"x-content-type-options": "nosniff", "content-disposition": 'inline; filename="page.png"'},
+    )

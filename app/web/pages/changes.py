@@ -28,7 +28,6 @@ SHOWN: Final = 100
 AT_ONCE: Final = 200
 EVERY_S, PING_S = 1.0, 15.0
 STREAMS_MOST: Final = 50
-_NO_CHARACTERS: Final = re.compile("[\ufffe\uffff]")
 
 
 def show(request: Request) -> Response:
@@ -170,5 +169,5 @@ def _entry(each: PageChange) -> str:
 
 def _text(text: str, *, is_escaped: bool = False) -> str:
     """A text without what XML cannot hold (1.0, 2.2)."""
-    shown = _NO_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", harmless(text))
+    shown = re.sub("[\ufffe\uffff]", "\N{REPLACEMENT CHARACTER}", harmless(text))
     return shown if is_escaped else escape(shown)

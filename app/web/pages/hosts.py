@@ -32,7 +32,6 @@ from app.web.render import page
 from app.words import counted
 
 ROBOTS_LINES = 400
-_SETTING = re.compile(r" \(TIPTOE_[^)]*\)")
 WIDTH = 1000.0
 LEAST = 1.5  # units of a request that took no time
 
@@ -59,7 +58,7 @@ def _rules(shared: Board, rows: Sequence[Row]) -> dict[str, PaceRule]:
     for row in rows:
         host = row["host"]
         rule = pace_rule({**row, "name": host}, shared.settings, domain_delay_s=delays.get(domains[host] or ""))
-        found[host] = rule._replace(rule=_SETTING.sub("", rule.rule))
+        found[host] = rule._replace(rule=re.sub(r" \(TIPTOE_[^)]*\)", "", rule.rule))
     return found
 
 

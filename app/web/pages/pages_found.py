@@ -17,7 +17,6 @@ from app.web.render import page
 from app.words import none_of
 
 CRAWLS = 200
-LIMIT = 20
 
 
 def pages(request: Request) -> Response:
@@ -55,7 +54,7 @@ def search(request: Request) -> Response:
     found, wrong = None, None
     if crawl and asked:
         try:
-            found = searches.search_pages(shared.engine, shared.settings, crawl, asked, limit=LIMIT)
+            found = searches.search_pages(shared.engine, shared.settings, crawl, asked, limit=20)
         except InputError as error:
             wrong = str(error)
     hits = [(hit, _parts(hit)) for hit in found.hits] if found else []
