@@ -9,7 +9,9 @@ Boilerplate Detection using Shallow Text Features (2010).
 """
 
 import re
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from app.parse.html.blocks import CELLS, ENOUGH_CHARS, HEADINGS, QUESTIONS, THREAD, Blocks, is_named_main
 
@@ -52,8 +54,6 @@ _BOXES = frozenset(
     {"ul", "ol", "dl", "div", "section", "table", "tbody", "tr", "td", "p", "form", "article", "figure", "header"}
 )
 _SUBHEADINGS = HEADINGS - {"h1"}
-_LISTS = frozenset({"ul", "ol", "dl", "table"})
-_WHOLE = frozenset({"li", "dd", "td", "blockquote"})
 # A table that holds one of these is there for the looks; its cells are judged like other blocks.
 _LAYOUT = frozenset({"table", "h1", "h2", "h3", "form", "article", "main"})
 _LEAST_SHARE = 8  # of the sentences, one part in so many must stay; of the text of a page without, twice that
@@ -64,9 +64,7 @@ _PART_PROSE = 300  # of a block whose name may be that of a part of the article
 _TITLE_LINES = 2
 _LEAST = 2  # rows of a table of data without a header, and cells of a row
 _CELL_CHARS = 80  # a cell with fewer is no column of navigation
-_STARTS_LIST = ":：；;"
 _NONE, _PERHAPS, _SURE = 0, 1, 2  # what names say of a block: whether it stands around the content
-_NAMES, _DENSE, _CARDS = 1, 2, 4
 
 
 def kept(blocks: Blocks) -> list[bool]:
@@ -84,14 +82,23 @@ def kept(blocks: Blocks) -> list[bool]:
 
 
 def _judged(blocks: Blocks, outside: list[bool], top: int) -> list[bool]:
-    end = _end(blocks, top)
-    scoped = [False] * top + outside[top:end] + [False] * (len(blocks.tags) - end)
-    by_links = 0 if top and blocks.prose[top] * _INDEX_SHARE < blocks.sizes[top] else _DENSE | _CARDS
-    for rules in (_NAMES | by_links, by_links, _NAMES):
-        keep = _without(blocks, scoped, range(top + 1, end), rules)
+    """Judge the blocks within one by names and links; by fewer of these where too little would be left."""
+    within = _within(blocks, top)
+    scoped = [False] * top + outside[top : within.stop] + [False] * (len(blocks.tags) - within.stop)
+    is_index = top and blocks.prose[top] * _INDEX_SHARE < blocks.sizes[top]
+    by_links = not is_index
+    for rules in (_Rules(True, by_links), _Rules(False, by_links), _Rules(True, False)):
+        keep = _without(blocks, scoped, within, rules)
         if _is_enough(blocks, keep, top):
             return keep
     return scoped
+
+
+class _Rules(NamedTuple):
+    """Blocks are judged by their names, by the links in them, or by both."""
+
+    by_names: bool
+    by_links: bool
 
 
 def shown(blocks: Blocks) -> list[bool]:
@@ -119,65 +126,92 @@ def _prose(blocks: Blocks, keep: list[bool]) -> int:
 
 
 def _scope(blocks: Blocks, outside: list[bool]) -> int:
-    """The block that holds the content: main, then the article in it, then what is named an article's body."""
-    tags, names, prose, sizes = blocks.tags, blocks.names, blocks.prose, blocks.sizes
-    top, end = 0, len(tags)
+    """The block that holds the content: main, then the article in it, then what is named an article's body.
+
+    0, the whole page, if none stands out.
+    """
+    tags, names, prose = blocks.tags, blocks.names, blocks.prose
+    top = _lone(blocks, _mains(blocks, outside))
+    within = _within(blocks, top)
+    articles = [n for n in range(top, within.stop) if tags[n] == "article" and outside[n]] if "article" in tags else []
+    if not top:
+        top = _lone(blocks, articles)
+        within = _within(blocks, top)
+    article = _most_of(blocks, within, articles)
+    in_article = within if article == top else _within(blocks, article)
+    most = prose[article] * 7  # few blocks hold so much of the sentences: names are looked at last
+    bodies = [
+        n for n in range(top, within.stop) if prose[n] * 10 >= most and names[n] and outside[n] and _is_body(names[n])
+    ]
+    return _most_of(blocks, in_article, bodies)
+
+
+def _mains(blocks: Blocks, outside: list[bool]) -> list[int]:
+    """Blocks that are, or else are named, the main part of the page."""
+    tags, names = blocks.tags, blocks.names
     mains = [n for n, tag in enumerate(tags) if tag == "main" and outside[n]] if "main" in tags else []
     if not mains and "main" in " ".join(names):
-        mains = [n for n, tag in enumerate(tags) if outside[n] and is_named_main(tag, names[n])]
-    if len(mains) == 1 and sizes[mains[0]] * _FAIR_SHARE >= sizes[0]:
-        top, end = mains[0], _end(blocks, mains[0])
-    articles = [n for n in range(top, end) if tags[n] == "article" and outside[n]] if "article" in tags else []
-    if len(articles) == 1 and not top and sizes[articles[0]] * _FAIR_SHARE >= sizes[0]:
-        top, end = articles[0], _end(blocks, articles[0])
-    first, last = top, end
-    best = max(articles, key=lambda n: prose[n], default=top)
-    if prose[best] and prose[best] * 10 >= prose[top] * 7 and top < best < end:
-        top, end = best, _end(blocks, best)
-    most = prose[top] * 7  # few blocks hold so much of the sentences: names are looked at last
-    bodies = [n for n in range(first, last) if prose[n] * 10 >= most and names[n] and outside[n] and _is_body(names[n])]
-    best = max(bodies, key=lambda n: prose[n], default=top)
-    return best if prose[best] and top < best < end else top
+        return [n for n, tag in enumerate(tags) if outside[n] and is_named_main(tag, names[n])]
+    return mains
+
+
+def _lone(blocks: Blocks, found: Sequence[int]) -> int:
+    """The only one of these blocks, if it holds a fair share of the page's text; else 0."""
+    is_fair = len(found) == 1 and blocks.sizes[found[0]] * _FAIR_SHARE >= blocks.sizes[0]
+    return found[0] if is_fair else 0
+
+
+def _most_of(blocks: Blocks, within: range, found: Sequence[int]) -> int:
+    """The one of these blocks with most sentences, if it stands in another and holds 0.7 of its; else the other."""
+    top, prose = within.start - 1, blocks.prose
+    best = max(found, key=lambda n: prose[n], default=top)
+    return best if prose[best] and prose[best] * 10 >= prose[top] * 7 and best in within else top
+
+
+def _within(blocks: Blocks, top: int) -> range:
+    """The blocks in `top`: in document order they follow it."""
+    return range(top + 1, _end(blocks, top))
 
 
 def _end(blocks: Blocks, top: int) -> int:
-    """The index after the last block within `top`: in document order they follow it."""
+    """The index after the last block within `top`."""
     if not top:
         return len(blocks.tags)
     return next((n for n in range(top + 1, len(blocks.tags)) if blocks.parents[n] < top), len(blocks.tags))
 
 
-def _without(blocks: Blocks, scoped: list[bool], within: range, rules: int) -> list[bool]:
+def _without(blocks: Blocks, scoped: list[bool], within: range, rules: _Rules) -> list[bool]:
+    """Leave out blocks that stand around the content, with all that is in them."""
     keep = scoped.copy()
     parents, tags, names, prose = blocks.parents, blocks.tags, blocks.names, blocks.prose
     sizes, links, headed = blocks.sizes, blocks.links, blocks.headed
-    by_name = rules & _NAMES
     half = prose[within.start - 1] / 2  # of the sentences: what holds more is the content
     most = sizes[within.start - 1] / 2  # of the text: what holds more, and sentences, is the content for all its links
-    tables = _tables(blocks) if "table" in tags else {}
-    held = _held(blocks, tables)
+    tables = _tables(blocks) if "table" in tags else _Tables()
+    inner, held = tables.inner, _held(blocks, tables)
     for n in within:
         if not keep[n] or not keep[parents[n]]:
             keep[n] = False
-        elif not sizes[n] or headed[n] or prose[n] > half or (tables and tables.get(n) == _INSIDE):
+        elif not sizes[n] or headed[n] or prose[n] > half or n in inner:
             continue
-        elif by_name and (
-            (names[n] and _said(names[n])[0] and _is_named_around(blocks, n, is_most=sizes[n] > most))
+        elif rules.by_names and (
+            (names[n] and (said := _said(names[n])) and _is_named_around(blocks, n, said, is_most=sizes[n] > most))
             or (tags[parents[n]] == "header" and _is_beside_title(blocks, n))
         ):
             keep[n] = False
         elif sizes[n] > most and prose[n] >= ENOUGH_CHARS:
             continue
-        elif links[n] and tags[n] in _BOXES and not _is_part(blocks, n):
-            is_dense = rules & _DENSE and _is_dense(blocks, n, tables, held)
-            keep[n] = not (is_dense or (rules & _CARDS and _is_cards(blocks, n, held)))
+        elif rules.by_links and links[n] and tags[n] in _BOXES and not _is_part(blocks, n):
+            keep[n] = not (_is_dense(blocks, n, tables, held) or _is_cards(blocks, n, held))
     return keep
 
 
 def _is_part(blocks: Blocks, n: int) -> bool:
     """Whether a block is a part of what is kept or left as a whole: a paragraph of an item, a small cell."""
     tag = blocks.tags[n]
-    return (tag == "p" and blocks.tags[blocks.parents[n]] in _WHOLE) or (tag == "td" and blocks.sizes[n] < _CELL_CHARS)
+    return (tag == "p" and blocks.tags[blocks.parents[n]] in {"li", "dd", "td", "blockquote"}) or (
+        tag == "td" and blocks.sizes[n] < _CELL_CHARS
+    )
 
 
 def _is_beside_title(blocks: Blocks, n: int) -> bool:
@@ -185,11 +219,11 @@ def _is_beside_title(blocks: Blocks, n: int) -> bool:
     return not blocks.prose[n] and HEADINGS.isdisjoint(blocks.tags[n : _end(blocks, n)])
 
 
-def _is_dense(blocks: Blocks, n: int, tables: dict[int, int], held: dict[int, tuple[int, int, int]]) -> bool:
+def _is_dense(blocks: Blocks, n: int, tables: "_Tables", held: "Mapping[int, _Amounts]") -> bool:
     """Whether a block is links for the most part, and nothing introduces them; tables of data in it aside."""
     size, links = blocks.sizes[n], blocks.links[n]
-    if n in held and tables.get(n) != _HEADED:
-        size, links = size - held[n][0], links - held[n][1]
+    if n in held and n not in tables.headed:
+        size, links = size - held[n].chars, links - held[n].linked
     if links * 2 <= size or blocks.prose[n] * 3 >= size:
         return False
     if _wraps_one(blocks, n) or blocks.is_grid(blocks.parents[n]):
@@ -197,7 +231,8 @@ def _is_dense(blocks: Blocks, n: int, tables: dict[int, int], held: dict[int, tu
     first = blocks.starts[n]
     if _is_titled(blocks, n, first):
         return False
-    return not (blocks.tags[n] in _LISTS and (tables.get(n) == _HEADED or _is_introduced(blocks, n, first)))
+    is_list = blocks.tags[n] in {"ul", "ol", "dl", "table"}
+    return not (is_list and (n in tables.headed or _is_introduced(blocks, n, first)))
 
 
 def _is_titled(blocks: Blocks, n: int, first: int) -> bool:
@@ -232,19 +267,28 @@ def _is_introduced(blocks: Blocks, n: int, first: int) -> bool:
     while blocks.sizes[blocks.parents[n]] == blocks.sizes[n] and n:  # what only wraps it
         n = blocks.parents[n]
     is_beside = blocks.parents[n] in (at, blocks.parents[at]) and blocks.tags[at] not in CELLS
-    return is_beside and (read > 0 or text[-1] in _STARTS_LIST)
+    return is_beside and (read > 0 or text[-1] in ":：；;")
 
 
-def _is_cards(blocks: Blocks, n: int, held: dict[int, tuple[int, int, int]]) -> bool:
-    cards = blocks.cards[n] - (held[n][2] if n in held else 0)
+def _is_cards(blocks: Blocks, n: int, held: "Mapping[int, _Amounts]") -> bool:
+    """Whether a block is teasers, tables of data in it aside."""
+    cards = blocks.cards[n] - (held[n].cards if n in held else 0)
     return cards >= _FEWEST_CARDS and blocks.prose[n] < _CARD_PROSE * cards
 
 
-_HEADED, _INSIDE = 1, 2
+class _Tables(NamedTuple):
+    """Tables of data.
+
+    headed   those with a header
+    inner    blocks in any of them, which are kept or left with it
+    """
+
+    all: frozenset[int] = frozenset()
+    headed: frozenset[int] = frozenset()
+    inner: frozenset[int] = frozenset()
 
 
-def _tables(blocks: Blocks) -> dict[int, int]:
-    """The tables of data with a header, and what stands inside of any table of data: kept or left as a whole."""
+def _tables(blocks: Blocks) -> _Tables:
     parents, tags = blocks.parents, blocks.tags
     around: dict[int, int] = {}  # blocks in tables, and the table of each
     layout: set[int] = set()
@@ -264,33 +308,46 @@ def _tables(blocks: Blocks) -> dict[int, int]:
             if tag in counts:
                 counts[tag][above] = counts[tag].get(above, 0) + 1
     headed, cells, rows = counts["th"], counts["td"], counts["tr"]
-    data = {n for n, most in rows.items() if n in headed or (most >= _LEAST and cells.get(n, 0) >= _LEAST * most)}
-    return {
-        n: _INSIDE if n != table else _HEADED if n in headed else 0
-        for n, table in around.items()
-        if table in data and table not in layout
-    }
+    of_data = {n for n, most in rows.items() if n in headed or (most >= _LEAST and cells.get(n, 0) >= _LEAST * most)}
+    data = frozenset(of_data - layout)
+    inner = frozenset(n for n, table in around.items() if n != table and table in data)
+    return _Tables(data, frozenset(data & headed.keys()), inner)
 
 
-def _held(blocks: Blocks, tables: dict[int, int]) -> dict[int, tuple[int, int, int]]:
-    """The characters, those in links, and the titles that are links, of the tables of data with a header that each
-    block holds, or is."""
-    held = {n: (blocks.sizes[n], blocks.links[n], blocks.cards[n]) for n, kind in tables.items() if kind == _HEADED}
+class _Amounts(NamedTuple):
+    """Contents of tables: characters, those in links, and titles that are links."""
+
+    chars: int
+    linked: int
+    cards: int
+
+
+def _held(blocks: Blocks, tables: _Tables) -> dict[int, _Amounts]:
+    """Contents of the tables of data with a header in each block that holds some, or is one."""
+    held = {n: _Amounts(blocks.sizes[n], blocks.links[n], blocks.cards[n]) for n in tables.headed}
     if held:
         for n in range(max(held), 0, -1):
-            if n in held and (above := blocks.parents[n]) not in tables:
-                (size, links, cards), own = held.get(above, (0, 0, 0)), held[n]
-                held[above] = size + own[0], links + own[1], cards + own[2]
+            above = blocks.parents[n]
+            if n in held and above not in tables.all and above not in tables.inner:
+                before = held.get(above, _Amounts(0, 0, 0))
+                held[above] = _Amounts(*map(sum, zip(before, held[n], strict=True)))
     return held
 
 
-def _is_named_around(blocks: Blocks, n: int, *, is_most: bool) -> bool:
+class _Said(NamedTuple):
+    """Verdicts of the names of a block: of its classes and role, and of its id, which is `anchor`."""
+
+    by_class: int
+    by_id: int
+    anchor: str
+
+
+def _is_named_around(blocks: Blocks, n: int, names: _Said, *, is_most: bool) -> bool:
     """Whether the names of a block say that it stands around the content, and nothing in it outvotes them."""
-    _, by_class, by_id, anchor = _said(blocks.names[n])
     is_heading = blocks.tags[n] in HEADINGS
-    said = by_class if by_class == _SURE or not is_heading else _NONE  # a heading may be a header
-    if by_id > by_class and not is_heading and not _is_slug(blocks, n, anchor):
-        said = by_id
+    said = names.by_class if names.by_class == _SURE or not is_heading else _NONE  # a heading may be a header
+    if names.by_id > names.by_class and not is_heading and not _is_slug(blocks, n, names.anchor):
+        said = names.by_id
     if said == _SURE:
         return not (blocks.prose[n] and _is_aside(blocks, n))
     if said == _NONE or is_most or blocks.prose[n] >= _PART_PROSE or blocks.titles[n]:
@@ -312,13 +369,13 @@ def _is_slug(blocks: Blocks, n: int, anchor: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _said(names: str) -> tuple[bool, int, int, str]:
-    """Whether names say anything, what the classes say, what the id says, and the id."""
+def _said(names: str) -> _Said | None:
+    """None: nothing."""
     if not _ANY.search(names.lower()):
-        return False, _NONE, _NONE, ""
+        return None
     classes, _, rest = names.lower().partition("#")
     anchor, _, more = rest.partition(" ")
-    return True, _heard(f"{classes} {more}"), _heard(anchor), anchor
+    return _Said(_heard(f"{classes} {more}"), _heard(anchor), anchor)
 
 
 def _heard(names: str) -> int:
