@@ -53,15 +53,13 @@ def fingerprint(tx: Connection, waiting: Sequence[Waiting]) -> Fingerprinted:
     make the other wait, for ever.
     """
     crawl_id = waiting[0].crawl_id
-    before = {each.where: _before(each) for each in waiting if each.fingerprint_id is not None}
-    ours = rows.claim(tx, crawl_id, sorted(each.id for each in before.values()))
-    free = {each.where: each for each in waiting if each.where not in before or before[each.where].id in ours}
+    free, had = _claimed(tx, waiting)
     texts = {where: Reading(each.main_text) for where, each in free.items() if each.main_text}
     values = {where: simhash(text.words_once()) for where, text in texts.items()}
-    had = {where: mine for where, mine in before.items() if where in free}
     stand = {where: mine for where, mine in had.items() if values.get(where) == mine.value}
-    rows.drop(tx, crawl_id, [mine for where, mine in had.items() if where not in stand])
-    rows.queue_likes(tx, [where for where in had if where not in stand])
+    gone = {where: mine for where, mine in had.items() if where not in stand}
+    rows.drop(tx, crawl_id, list(gone.values()))
+    rows.queue_likes(tx, list(gone))
     wanted = {
         where: (rows.place_of(each.fetched_at, each.key), value)
         for where, each in free.items()
@@ -71,14 +69,22 @@ def fingerprint(tx: Connection, waiting: Sequence[Waiting]) -> Fingerprinted:
     repeated = {where for where in stand if free[where].noted == Likeness.NEAR}
     rows.put_due(tx, [stand[where] for where in repeated], is_new=True)
     rows.put_due(tx, [mine for where, mine in stand.items() if where not in repeated], is_new=False)
-    left = wanted.keys() - {each.where for each in made}
     due = {each.id: each.where for each in (*made, *stand.values())}
     at_hand = AtHand(
         waiting[0].held_by,
         {id: free[where] for id, where in due.items()},
         {id: texts[where] for id, where in due.items()},
     )
-    return Fingerprinted([each for each in waiting if each.where in free and each.where not in left], at_hand)
+    left = wanted.keys() - {each.where for each in made}
+    return Fingerprinted([each for where, each in free.items() if where not in left], at_hand)
+
+
+def _claimed(tx: Connection, waiting: Sequence[Waiting]) -> tuple[dict[Where, Waiting], dict[Where, Fingerprint]]:
+    """The pages whose fingerprints nobody else holds, or that had none, and the fingerprints that they had."""
+    had = {each.where: _before(each) for each in waiting if each.fingerprint_id is not None}
+    ours = rows.claim(tx, waiting[0].crawl_id, sorted(each.id for each in had.values()))
+    free = {each.where: each for each in waiting if each.where not in had or had[each.where].id in ours}
+    return free, {where: mine for where, mine in had.items() if where in free}
 
 
 def _before(page: Waiting) -> Fingerprint:
@@ -132,36 +138,54 @@ def _likes(tx: Connection, lot: Sequence[DuePrint], prints: Mapping[int, Fingerp
     beside = Prints.of_bytes(others).alike(_prints(prints.values()), bits=DUPLICATE_BITS, most=MOST_BESIDE)
     waiting = {like.id for like in beside if like.place <= own[like.id].place}
     left = [each for each in prints.values() if each.id not in waiting]
-    older = defaultdict[int, list[Like]](list)
-    younger: dict[int, dict[int, int]] = {each.id: {} for each in left}
-    for like in by_key(tx, left, own.keys()):  # after: what was beside may have keys now
-        if like.place > own[like.id].place:
-            younger[like.id][like.other] = like.place
-        else:
-            older[like.id].append(like)
+    with_keys = by_key(tx, left, own.keys())  # after: what was beside may have keys now
+    older = _grouped(like for like in with_keys if like.place <= own[like.id].place)
     of_host = _of_hosts(tx, left)
     before = {like.other for likes in (*older.values(), *of_host.values()) for like in likes}
     held = rows.hold(tx, crawl_id, before - own.keys())
     places = {id: (each.place, each.key) for all_of in (own, held) for id, each in all_of.items()}
     earlier = dict.fromkeys(own, Earlier((), ()))
-    for each in (prints[id] for id in older.keys() | of_host.keys()):
-        found = set[Close](), set[Close]()
-        for likes, closes in zip((older.get(each.id, ()), of_host.get(each.id, ())), found, strict=True):
-            for like in likes:
-                if like.other not in places:
-                    waiting.add(each.id)
-                elif places[like.other] < places[each.id]:
-                    closes.add(Close(like.bits, *places[like.other], like.other))
-                elif like.other not in own and closes is found[0]:
-                    younger[each.id][like.other] = like.place
-        of_its_host = sorted(found[1])[:MOST_OF_HOST]
-        outside = sorted(close for close in {*found[0], *of_its_host} if close.id not in own)[:MOST_LIKE]
-        earlier[each.id] = Earlier(outside, of_its_host)
-    for like in beside:
-        if like.id in younger and like.place > own[like.id].place:
+    for id in older.keys() | of_host.keys():
+        alike, on_host = older.get(id, []), of_host.get(id, [])
+        if any(like.other not in places for like in alike + on_host):
+            waiting.add(id)
+        earlier[id] = _earlier(_closes(alike, places), _closes(on_host, places), own.keys())
+    younger: dict[int, dict[int, int]] = {each.id: {} for each in left}
+    for like in (*with_keys, *beside):
+        if like.id in younger and _is_younger(like, places):
             younger[like.id][like.other] = like.place
     _wait_for(waiting, lot, within, earlier)
     return _Likes(within, earlier, younger, waiting)
+
+
+def _grouped(likes: Iterable[Like]) -> dict[int, list[Like]]:
+    """By the fingerprint that they are like."""
+    found = defaultdict[int, list[Like]](list)
+    for like in likes:
+        found[like.id].append(like)
+    return found
+
+
+def _is_younger(like: Like, places: Mapping[int, tuple[int, bytes]]) -> bool:
+    """Whether the other page is behind the one of the lot: by its place, of pages with one place by their keys."""
+    mine = places[like.id]
+    return like.place > mine[0] or (like.other in places and places[like.other] >= mine)
+
+
+def _closes(likes: Iterable[Like], places: Mapping[int, tuple[int, bytes]]) -> set[Close]:
+    """Those of pages before, as far as nobody else holds them."""
+    return {
+        Close(like.bits, *places[like.other], like.other)
+        for like in likes
+        if like.other in places and places[like.other] < places[like.id]
+    }
+
+
+def _earlier(closes: Set[Close], of_host: Set[Close], own: Set[int]) -> Earlier:
+    """The closest of the crawl, and of the page's host."""
+    of_its_host = sorted(of_host)[:MOST_OF_HOST]
+    outside = sorted(close for close in {*closes, *of_its_host} if close.id not in own)[:MOST_LIKE]
+    return Earlier(outside, of_its_host)
 
 
 def _wait_for(waiting: set[int], lot: Sequence[DuePrint], within: Within, earlier: Mapping[int, Earlier]) -> None:
