@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 PLAIN_EVERY_S = 10.0
 RATE_OVER_S = 10.0  # at least: from the last look before
 BAR_CHARACTERS = 30
-STANDS_FOR_ITSELF = frozenset({HostWait.VISITED, HostWait.PAUSED})  # of HostRow.because: these wait for nothing
 LINES_BESIDE_FACTS = 4  # title, heading of the hosts, a blank line, the cursor's
 
 
@@ -126,7 +125,7 @@ def line(look: Look, rate: float) -> str:
 
 def _hosts_that(because: str, wait_for: str, n: int) -> str:
     """`1 being visited`, `2 wait (its delay)`, `1 waits (robots.txt out of reach)`."""
-    if because in STANDS_FOR_ITSELF:
+    if because in {HostWait.VISITED, HostWait.PAUSED}:  # these wait for nothing
         return f"{n:,} {wait_for}"
     return f"{n:,} {'waits' if n == 1 else 'wait'} ({because.partition(': ')[2] or wait_for})"
 

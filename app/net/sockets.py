@@ -59,7 +59,6 @@ _NAMED = {
     "alert no application protocol": ONLY_HTTP2,
 }
 REMEDY = "raise `ulimit -n` of the process or lower its --concurrency"
-_OURS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
 class PlainSocket(socket.socket):
@@ -266,7 +265,7 @@ def tls_context(
 
 
 def is_ours(error: OSError) -> bool:
-    return error.errno in _OURS
+    return error.errno in {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 def is_exhausted() -> bool:

@@ -82,12 +82,8 @@ _ROLES = {
 }  # settings of _SESSION that must hold, and Postgres' defaults
 # https://www.postgresql.org/docs/current/errcodes-appendix.html
 READ_ONLY = "25006"  # read_only_sql_transaction
-_CANCELED = "57014"  # query_canceled
-_UNDONE = frozenset({"40P01", "40001"})  # deadlock_detected, serialization_failure: a repeat may succeed
 VALUES = frozenset({"22", "23", "54"})  # classes: the values to write are at fault, or too large for jsonb or an index
 OWN_DATABASE = "make a database for Tiptoe alone (createdb NAME), and name it in TIPTOE_DATABASE_URL"
-_PRIVILEGE = "42501"  # insufficient_privilege
-_NO_SCHEMA = "3F"
 _REMEDIES = {  # by SQLSTATE, else by its class
     "08": "check the network, and that Postgres runs",
     "0A": f"Postgres {OLDEST_POSTGRES} or newer is needed, without extensions that forbid this",
@@ -337,7 +333,7 @@ def transaction(engine: Engine, *, by_statement: bool = False, frozen: bool = Fa
     except (DBAPIError, psycopg.Error) as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
         sqlstate = getattr(cause, "sqlstate", None)
-        stopped = deadline.ended() if sqlstate == _CANCELED else None
+        stopped = deadline.ended() if sqlstate == "57014" else None  # query_canceled
         if stopped is not None:
             raise stopped from error
         if sqlstate == READ_ONLY:
@@ -352,7 +348,7 @@ def transaction(engine: Engine, *, by_statement: bool = False, frozen: bool = Fa
 def _translated(engine: Engine, cause: BaseException | None, *, is_lost: bool) -> TiptoeError | None:
     """Postgres' error as one of ours, in one line with the remedy. None: the driver's, and so a bug."""
     sqlstate, said, where = getattr(cause, "sqlstate", None), _first_line(cause), f"Postgres at {place(engine)}"
-    if sqlstate in _UNDONE:
+    if sqlstate in {"40P01", "40001"}:  # deadlock_detected, serialization_failure: a repeat may succeed
         return Deadlock(where, said)
     if sqlstate is None and isinstance(cause, psycopg.DataError):
         return Unwritable(None, said)
@@ -366,7 +362,7 @@ def _translated(engine: Engine, cause: BaseException | None, *, is_lost: bool) -
 
 
 def _remedy(engine: Engine, sqlstate: str, said: str) -> str:
-    if sqlstate == _PRIVILEGE or sqlstate.startswith(_NO_SCHEMA):
+    if sqlstate == "42501" or sqlstate.startswith("3F"):  # insufficient_privilege, invalid_schema_name
         return _grants(engine, said)
     return _REMEDIES.get(sqlstate) or _REMEDIES.get(sqlstate[:2]) or "see Postgres' log"
 

@@ -20,7 +20,6 @@ _log = structlog.get_logger()
 COLUMNS_MOST = 200  # a handler that makes field names of its data has no view of them
 FIRST = ("_crawl", "_url", "_n", "_version", "_stale", "_extracted_at", "_item")  # no field of an item hides them
 _FIELD_BYTES_MOST = 63  # NAMEDATALEN - 1: Postgres cuts a longer name, and two cut ones would be one column
-_TYPES = frozenset({"text", "bigint", "double precision", "boolean", "numeric", "timestamptz", "date", "jsonb"})
 
 
 def name_of(handler: str) -> str:
@@ -83,7 +82,7 @@ def _create(tx: Connection, handler: str, known: Mapping[str, str], new: Mapping
 
 
 def _column(name: str, kind: str) -> sql.Composable:
-    assert kind in _TYPES, kind
+    assert kind in {"text", "bigint", "double precision", "boolean", "numeric", "timestamptz", "date", "jsonb"}, kind
     if kind == "jsonb":
         return sql.SQL("i.item -> {name} AS {column}").format(name=sql.Literal(name), column=sql.Identifier(name))
     return sql.SQL("CAST(i.item ->> {name} AS {kind}) AS {column}").format(

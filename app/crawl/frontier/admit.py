@@ -33,7 +33,6 @@ from app.store.suppressions import Suppression, outside_key, suppression
 from app.store.url_rows import Due
 
 _log = structlog.get_logger()
-_SILENT = {Refusal.SCHEME}  # mailto: of no interest to anybody, and many
 MOST_JOINS = 20_000
 LONGEST_JOIN = 500  # characters of an href that is kept
 _PAGE = RequestKind.PAGE
@@ -81,7 +80,7 @@ def links(
         if url is None or not href.isascii():
             url = _join(canon, joined, base, directory, in_encoding(href, encoding))
         if isinstance(url, Refusal):
-            if url not in _SILENT:
+            if url is not Refusal.SCHEME:  # mailto: of no interest to anybody, and many
                 suppress_text(known, batch, due.crawl_id, link.href, url, found_on=due.url)
         elif nofollow or "nofollow" in link.rel:
             suppress(known, batch, due.crawl_id, url, Refusal.NOFOLLOW, found_on=due.url)

@@ -42,8 +42,6 @@ _LEADS = re.compile(
     r"|\blocation\s*\.\s*(?:replace|assign)\s*\(\s*(?P<p>[\"'])(?P<call>[^\"'\\\n]+)(?P=p)\s*\)"
 )
 _LEADS_CHARS = 5_000  # of a script, as far as we look
-# TDMRep of 10 May 2024; what they mean is in `app.policy.tdm`.
-_TDM_NAMES = frozenset({"tdm-reservation", "tdm-policy"})
 _SEPARATORS = re.compile("[,;]")
 
 
@@ -145,7 +143,7 @@ class Survey:
         name = (element.get("name") or "").strip().lower()
         if name in self._directive_names:
             self.robots.update(_directives(content))
-        elif name in _TDM_NAMES:
+        elif name in {"tdm-reservation", "tdm-policy"}:  # TDMRep of 10 May 2024: `app.policy.tdm`
             joined = f"{self.tdm[name]}, {content}" if name in self.tdm else content
             self.tdm[name] = joined[:MAX_FIELD_CHARS]
         elif name == "description":

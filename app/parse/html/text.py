@@ -21,7 +21,6 @@ _OPENED = re.compile(
     r"(?![a-z])"
 )
 _DOCUMENT = ("html", "body")
-_NO_WORDS = frozenset({"a", "head", "title", "script", "style", "noscript", "template"})
 _BESIDE = frozenset({"nav", "menu", "ul", "ol", "aside", "footer", "dialog", "navigation", "menubar"})  # tags and roles
 _LEVELS = 3  # of hidden elements within each other that are weighed
 
@@ -121,7 +120,7 @@ def _words_outside_links(top: Element) -> int:
     letters = 0
     walk = etree.iterwalk(top, events=("start",))
     for _, element in walk:
-        if element.tag in _NO_WORDS:
+        if element.tag in {"a", "head", "title", "script", "style", "noscript", "template"}:
             walk.skip_subtree()
         else:
             letters += _letters(element.text)

@@ -25,7 +25,6 @@ MOST_BRANCHES: Final = 200
 MOST_POSTS: Final = 20
 LONGEST_PATTERN: Final = 500
 MOST_WAYS: Final = 4.0 * (REACH + 1) ** 2  # two repetitions without end, and a few choices: a tenth of a second
-_REPEATS: Final = {codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT}
 _EVERY: Final = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)([mhdw])")
 _OF_BRANCH: Final = {"lane", "weight", "every", "importance"}
 NAMES: Final = tuple(OPTIONS["profile"].choices)
@@ -87,7 +86,7 @@ def _ways(tree: Any) -> float:
         parts = [_ways(part) for part in _parts(code, value)]
         if code is codes.BRANCH:
             found *= max(parts) if _are_told_apart(value[1]) else sum(parts)
-        elif code in _REPEATS:
+        elif code in {codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT}:
             least, most = min(value[0], REACH), min(value[1], REACH)
             within = prod(parts)
             if within > 1 and most > 1:
