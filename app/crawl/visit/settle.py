@@ -304,7 +304,7 @@ def log_fenced(visit: Visit) -> None:
         visit_rows.close(tx, [ending_row(visit.lease, rest, visit.turn.requests, VisitEnding.FENCED)])
         if rest.is_blocked and rest.why is not None and rest.until is not None:
             hosts.block(tx, host_id=visit.host_id, rest_s=rest.until - visit.now(), why=rest.why)
-    fenced(visit.worker, visit.lease, visit.batch)
+    visit.worker.counts.fenced_off(_as_settled(visit.lease, visit.batch, VisitEnding.FENCED))
     visit.batch.move(BatchEvent.FENCED)
     visit.move(VisitEvent.FENCED)
     _log.warning("visit.fenced", visit=visit.lease.visit_id, host=visit.lease.host, fetches=len(visit.batch.fetches))
@@ -324,11 +324,6 @@ def settled(visits: Sequence[Visit], batches: Sequence[Batch], *, took_s: float 
     rss = resident_bytes() if pages is not None else None
     if rss is not None:
         _log.info("worker.memory", pages=pages, rss_mib=round(rss / 2**20), known_keys=worker.caches.known.load().used)
-
-
-def fenced(worker: Worker, lease: Lease, batch: Batch) -> None:
-    """Count the requests of a visit that lost its lease."""
-    worker.counts.fenced_off(_as_settled(lease, batch, VisitEnding.FENCED))
 
 
 def _as_settled(lease: Lease, batch: Batch, ending: VisitEnding | None) -> SettledBatch:

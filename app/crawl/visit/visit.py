@@ -37,7 +37,6 @@ from app.store import db, hosts
 from app.store.host_rows import HostPace, TakenHost
 
 _log = structlog.get_logger()
-BUDGET_SPENT = "its share of max_pages is used up, or held by other visits"
 SLOW_S = 5.0
 # A parked visit is resumed so much before its turn: a busy process takes as long to wake a thread and to get a request
 # ready, and the rest is waited for in the thread.
@@ -71,9 +70,31 @@ def visit(worker: Worker, host_id: int, token: UUID) -> VisitReport:
     return VisitReport(host=None, ending=VisitEnding.CLOSED) if taken is None else go_on(taken)
 
 
-def go_on(visit: Visit) -> VisitReport:
-    """Continue a visit that was just taken up, or was parked. Raises CutOff."""
-    return _until_its_end(visit, lambda: work(visit))
+def go_on(visit: Visit, act: Callable[[], VisitEnding] | None = None) -> VisitReport:
+    """Continue a visit that was just taken up, or was parked, until it ends or is parked. Raises CutOff.
+
+    act: what it does at the host; D: its work. Its requests are sent and logged as a visit's
+    """
+    with structlog.contextvars.bound_contextvars(visit=visit.lease.visit_id):
+        visit.move(VisitEvent.SERVED)
+        try:
+            ending = work(visit) if act is None else act()
+            if ending is VisitEnding.PARKED:  # it belongs to another thread now
+                return VisitReport(host=visit.lease.host, ending=ending)
+            if visit.state is not VisitState.LEFT:
+                _keep_promise(visit)
+                visit.leaving = ending
+                if gather(visit):
+                    return VisitReport(host=visit.lease.host, ending=VisitEnding.PARKED)
+                settle.leave(visit, ending)
+        except LeaseLost:
+            settle.log_fenced(visit)
+            ending = VisitEnding.FENCED
+        except ServiceError as error:
+            isolation.refund_later(visit.worker, visit.host_id, visit.batch)
+            visit.move(VisitEvent.CUT_OFF)
+            raise CutOff(visit, error) from error
+        return _left(visit, ending)
 
 
 def work(visit: Visit) -> VisitEnding:
@@ -213,7 +234,10 @@ def _may_park(visit: Visit) -> bool:
 def refill(visit: Visit) -> VisitEnding | None:
     """Settle, and pick more URLs. Returns the reason to leave where there are none."""
     if visit.picked.is_budget_spent:
-        visit.rest.prolong(visit.now() + 1.0, Rest(RestReason.PAGE_BUDGET, BUDGET_SPENT))
+        visit.rest.prolong(
+            visit.now() + 1.0,
+            Rest(RestReason.PAGE_BUDGET, "its share of max_pages is used up, or held by other visits"),
+        )
         return VisitEnding.RESTS
     return settle.go_on(visit) or (None if visit.picked.due else refill(visit))
 
@@ -264,14 +288,14 @@ def settle_alone(visit: Visit) -> VisitReport:
         return return_host(visit)
     if visit.state is VisitState.LEFT:
         return _settled_together(visit, visit.leaving)
-    return _until_its_end(visit, lambda: _settled(visit, settle.go_on(visit)))
+    return go_on(visit, lambda: _settled(visit, settle.go_on(visit)))
 
 
 def _settled_together(visit: Visit, ending: VisitEnding | None) -> VisitReport:
     if visit.state is VisitState.LEFT and ending is not None:
         with structlog.contextvars.bound_contextvars(visit=visit.lease.visit_id):
             return _left(visit, ending)
-    return _until_its_end(visit, lambda: _settled(visit, ending))
+    return go_on(visit, lambda: _settled(visit, ending))
 
 
 def _settled(visit: Visit, ending: VisitEnding | None) -> VisitEnding:
@@ -283,29 +307,6 @@ def _settled(visit: Visit, ending: VisitEnding | None) -> VisitEnding:
     if visit.worker.stopping.is_set():
         return VisitEnding.STOPS
     return park(visit) if visit.picked.due else refill(visit) or VisitEnding.DELAY
-
-
-def _until_its_end(visit: Visit, act: Callable[[], VisitEnding]) -> VisitReport:
-    """Let the visit act until it ends or is parked. Raises CutOff."""
-    with structlog.contextvars.bound_contextvars(visit=visit.lease.visit_id):
-        visit.move(VisitEvent.SERVED)
-        try:
-            ending = act()
-            if ending is VisitEnding.PARKED:  # it belongs to another thread now
-                return VisitReport(host=visit.lease.host, ending=ending)
-            if visit.state is not VisitState.LEFT:
-                _keep_promise(visit)
-                visit.leaving = ending
-                if gather(visit):
-                    return VisitReport(host=visit.lease.host, ending=VisitEnding.PARKED)
-                settle.leave(visit, ending)
-        except LeaseLost:
-            ending = _fenced(visit)
-        except ServiceError as error:
-            isolation.refund_later(visit.worker, visit.host_id, visit.batch)
-            visit.move(VisitEvent.CUT_OFF)
-            raise CutOff(visit, error) from error
-        return _left(visit, ending)
 
 
 def _keep_promise(visit: Visit) -> None:
@@ -327,13 +328,9 @@ def return_host(visit: Visit) -> VisitReport:
                 ending = visit.leaving or VisitEnding.POSTGRES_AWAY
                 isolation.cancel_refund(visit.worker, results)
         except LeaseLost:
-            ending = _fenced(visit)
+            settle.log_fenced(visit)
+            ending = VisitEnding.FENCED
         return _left(visit, ending)
-
-
-def _fenced(visit: Visit) -> VisitEnding:
-    settle.log_fenced(visit)
-    return VisitEnding.FENCED
 
 
 def _left(visit: Visit, ending: VisitEnding) -> VisitReport:
@@ -347,14 +344,6 @@ def _left(visit: Visit, ending: VisitEnding) -> VisitReport:
         rest_s=visit.rest.left_s(visit.now()),
     )
     return VisitReport(host=visit.lease.host, ending=ending, requests=visit.turn.requests)
-
-
-def stay(visit: Visit, act: Callable[[], VisitEnding]) -> VisitReport:
-    """Do something else at a host that was just taken up: requests of `act` are sent and logged as a visit's.
-
-    Raises CutOff.
-    """
-    return _until_its_end(visit, act)
 
 
 def take_up(worker: Worker, host_id: int, token: UUID, *, picks: bool = True) -> Visit | None:

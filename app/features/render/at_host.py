@@ -28,7 +28,7 @@ from app.crawl.state.host_rest import HostRest
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
-from app.crawl.visit.visit import CutOff, return_host, stay, take_up
+from app.crawl.visit.visit import CutOff, go_on, return_host, take_up
 from app.errors import ServiceError, is_ours
 from app.features.render.cache import Asking
 from app.model import Origin, Outcome, Reply, Request, RequestKind, RestReason, Url, VisitEnding
@@ -39,7 +39,6 @@ from app.policy.robots import Robots
 from app.store import db, hosts
 from app.store.host_rows import Offer
 
-REASON = "render"  # of the log
 _log = structlog.get_logger()
 _LEAST_S = 0.05  # between two looks at the turn
 _LEAST_DEADLINE_S = 1.0
@@ -90,7 +89,7 @@ def _fetch(
         authorised=asking.authorised,
         fresh=is_post,  # over a kept connection it might be lost with it, and nobody would know whether it arrived
     )
-    sent = send.send(visit, slot, Sending(request, url, "render post" if is_post else REASON, crawl_id))
+    sent = send.send(visit, slot, Sending(request, url, "render post" if is_post else "render", crawl_id))
     if sent is None:
         return Refused(RenderRefusal.BUDGET)
     reply, outcome, _ = sent
@@ -193,7 +192,7 @@ def fetch_elsewhere(
         return VisitEnding.RENDERED
 
     try:
-        report = stay(visit, act)
+        report = go_on(visit, act)
     except CutOff as error:
         return_host(error.visit)
         raise ServiceError(error.what, error.remedy) from error

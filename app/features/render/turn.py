@@ -36,7 +36,7 @@ from app.browser.values import (
 from app.crawl.frontier import pick
 from app.crawl.state.visit import Visit, outlast
 from app.crawl.state.worker import Worker
-from app.crawl.visit.visit import CutOff, return_host, stay, take_up
+from app.crawl.visit.visit import CutOff, go_on, return_host, take_up
 from app.errors import ArchiveStopped, is_ours, raised
 from app.features.archive.keep import CAPTURES, holds, keeper_of
 from app.features.archive.recording import RenderedDocument
@@ -110,7 +110,7 @@ class RenderTurns:
         visit = take_up(worker, offer.host_id, offer.token, picks=False)
         if visit is not None:
             try:
-                stay(visit, partial(self._work, visit))
+                go_on(visit, partial(self._work, visit))
             except CutOff as error:
                 return_host(error.visit)
                 raise
