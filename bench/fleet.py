@@ -15,10 +15,10 @@ from contextlib import ExitStack
 
 from app.local.services import LocalServices
 from bench import fleet_machines, tiptoe
-from bench.polite import ADDRESS_GAP_S, DELAY_S, JITTER, TOLERANCE_S
+from bench.polite import ADDRESS_GAP_S, DELAY_S, DELAYS, MEAN_DELAY_S, TOLERANCE_S, judged_gaps
 from bench.report import Cell, save, table
 from bench.tree import load
-from bench.web import Line, gaps, serve, start_gaps, steady
+from bench.web import Line, serve, start_gaps, steady
 
 SHARING = 5
 BAR = 0.9
@@ -41,8 +41,7 @@ def main(arguments: argparse.Namespace) -> None:
         names = {f"h{n}.a{n // SHARING}.test": web.hosts[alone + n // SHARING] for n in range(shared * SHARING)}
         services = fleet.enter_context(LocalServices(home, database_url=None, broker_url=None, log=_quiet))
         settings = {
-            "TIPTOE_DEFAULT_DELAY_S": f"{DELAY_S:g}",
-            "TIPTOE_CONSTANT_JITTER": f"{JITTER:g}",
+            **DELAYS,
             "TIPTOE_ADDRESS_GAP_S": f"{ADDRESS_GAP_S:g}",
             "TIPTOE_RESOLVE": " ".join(f"{name}={address}" for name, address in names.items()),
             **arguments.env,
@@ -71,18 +70,15 @@ def _judge(lines: list[Line], alone: int, names: dict[str, str]) -> dict[str, Ce
     within, seconds = steady(lines, alone + len(names), DELAY_S)
     rate = sum(line["host"] not in names for line in within) / seconds
     shared_rate = sum(line["host"] in names for line in within) / seconds
-    mean_delay_s = DELAY_S * (1 + JITTER / 2)
-    allowed = alone * min(1 / mean_delay_s, 1 / ADDRESS_GAP_S)
-    shared_allowed = len(names) / SHARING * min(SHARING / mean_delay_s, 1 / ADDRESS_GAP_S)
-    host_gaps = sorted(gap for own in gaps(lines).values() for gap in own)
+    allowed = alone * min(1 / MEAN_DELAY_S, 1 / ADDRESS_GAP_S)
+    shared_allowed = len(names) / SHARING * min(SHARING / MEAN_DELAY_S, 1 / ADDRESS_GAP_S)
     address_gaps = sorted(gap for own in start_gaps(lines).values() for gap in own)
     return {
         "use alone": round(rate / allowed, 3),
         "use shared": round(shared_rate / shared_allowed, 3),
         "use": round((rate + shared_rate) / (allowed + shared_allowed), 3),
         "requests/s": round(rate + shared_rate, 1),
-        "host violations": sum(gap < DELAY_S - TOLERANCE_S for gap in host_gaps),
-        "least gap": round(host_gaps[0], 3),
+        **judged_gaps(lines),
         "address violations": sum(gap < ADDRESS_GAP_S - TOLERANCE_S for gap in address_gaps),
         "least start gap": round(address_gaps[0], 3),
         "answer ms": round(1000 * statistics.mean(line["dt"] for line in within), 2),

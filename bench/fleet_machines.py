@@ -29,10 +29,10 @@ from app.config import load
 from app.local.stack import MALLOC
 from app.store import migrate
 from bench import counts, tiptoe
-from bench.polite import DELAY_S, JITTER, TOLERANCE_S
+from bench.polite import DELAY_S, DELAYS, MEAN_DELAY_S, judged_gaps
 from bench.report import ROOT, BenchError, Cell, save, table
 from bench.tree import load as load_tree
-from bench.web import Line, Web, gaps, serve
+from bench.web import Line, Web, serve
 from tests import rabbitmq
 from tests.faults.lan import HOSTS_MOST, NETWORK, Lan, NotAllowed
 from tests.faults.valve import Valve
@@ -196,12 +196,7 @@ class Fleet:
         self.pooler = f"postgresql://bench:x@127.0.0.1:{port}/pgbouncer"
         self.broker = self.meter.broker_url if broker == "valkey" else self._rabbitmq()
         valve = self.stack.enter_context(Valve(self.home, self.broker, self.lan.here("broker")))
-        settings = {
-            "TIPTOE_DEFAULT_DELAY_S": f"{DELAY_S:g}",
-            "TIPTOE_CONSTANT_JITTER": f"{JITTER:g}",
-            "TIPTOE_ALLOW_NETWORKS": NETWORK,
-            **self.settings,
-        }
+        settings = {**DELAYS, "TIPTOE_ALLOW_NETWORKS": NETWORK, **self.settings}
         direct = environment(self.home, database_url=database, broker_url=self.broker, settings=settings)
         seed(direct, self.home, seeds)
         pooled = through(port, database, "pooler=transaction", here)
@@ -309,14 +304,12 @@ def judge(lines: Sequence[Line], hosts: Sequence[str], seconds: float) -> dict[s
     counted = Counter(line["host"] for line in lines)
     served = sorted(counted[host] for host in hosts)
     median = statistics.median(served)
-    all_gaps = [gap for own in gaps(list(lines)).values() for gap in own]
     return {
         "hosts": len(hosts),
         "requests/s": round(len(lines) / seconds, 1),
-        "of the delays": round(len(lines) / seconds * DELAY_S * (1 + JITTER / 2) / len(hosts), 2),
+        "of the delays": round(len(lines) / seconds * MEAN_DELAY_S / len(hosts), 2),
         "median host": median,
         "least host": served[0],
         "least/median": round(served[0] / median, 2) if median else 0.0,
-        "violations": sum(gap < DELAY_S - TOLERANCE_S for gap in all_gaps),
-        "least gap": round(min(all_gaps, default=0.0), 3),
+        **judged_gaps(list(lines)),
     }

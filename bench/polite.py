@@ -22,6 +22,8 @@ DELAY_S, JITTER, ADDRESS_GAP_S = 1.0, 0.1, 0.5  # the defaults
 TOLERANCE_S = 0.005
 BAR = 0.98
 CPU_BAR_MS, LEAN_BAR_MS = 5.0, 3.5
+MEAN_DELAY_S = DELAY_S * (1 + JITTER / 2)
+DELAYS = {"TIPTOE_DEFAULT_DELAY_S": f"{DELAY_S:g}", "TIPTOE_CONSTANT_JITTER": f"{JITTER:g}"}
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -43,12 +45,7 @@ def measure(
     tree: Tree, *, hosts: int, seconds: int, port: int, is_lean: bool, env: Mapping[str, str]
 ) -> tuple[dict[str, Cell], counts.Cost]:
     """One crawl: efficiency and violations, and what a page costs. Raises BenchError."""
-    settings = {
-        "TIPTOE_DEFAULT_DELAY_S": f"{DELAY_S:g}",
-        "TIPTOE_CONSTANT_JITTER": f"{JITTER:g}",
-        "TIPTOE_KEEP_TEXT": "0" if is_lean else "1",
-        **env,
-    }
+    settings = {**DELAYS, "TIPTOE_KEEP_TEXT": "0" if is_lean else "1", **env}
     with (
         serve(tree, hosts=hosts, port=port, net=21) as web,
         tiptoe.fresh_home() as home,
@@ -65,14 +62,21 @@ def measure(
 def _judge(lines: list[Line], hosts: int) -> dict[str, Cell]:
     within, seconds = steady(lines, hosts, DELAY_S)
     rate = len(within) / seconds
-    all_gaps = sorted(gap for own in gaps(lines).values() for gap in own)
     return {
         "requests/s": rate,
-        "of": round(hosts / (DELAY_S * (1 + JITTER / 2)), 1),
-        "efficiency": round(rate * DELAY_S * (1 + JITTER / 2) / hosts, 4),
-        "violations": sum(gap < DELAY_S - TOLERANCE_S for gap in all_gaps),
-        "least gap": round(all_gaps[0], 3),
-        "median gap": round(statistics.median(all_gaps), 3),
+        "of": round(hosts / MEAN_DELAY_S, 1),
+        "efficiency": round(rate * MEAN_DELAY_S / hosts, 4),
+        **judged_gaps(lines),
         "answer ms": round(1000 * statistics.mean(line["dt"] for line in within), 2),
         "window s": round(seconds, 1),
+    }
+
+
+def judged_gaps(lines: list[Line]) -> dict[str, Cell]:
+    """Gaps of hosts, by the origin's log."""
+    found = sorted(gap for own in gaps(lines).values() for gap in own)
+    return {
+        "violations": sum(gap < DELAY_S - TOLERANCE_S for gap in found),
+        "least gap": round(found[0], 3) if found else 0.0,
+        "median gap": round(statistics.median(found), 3) if found else 0.0,
     }
