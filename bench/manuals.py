@@ -106,7 +106,9 @@ def count(body: bytes) -> Counted:
     _count(
         "headings", [_words(e) for e in main_part.iter("h1", "h2", "h3", "h4", "h5", "h6")], written.headings, counted
     )
-    _count("code", [_words(e) for e in main_part.iter("pre") if not _is_within(e, "table")], written.code, counted)
+    _count(
+        "code", [_words(e) for e in main_part.iter("pre") if not _is_within(e, "table", "pre")], written.code, counted
+    )
     _count_rows(main_part, written, counted)
     _count_items(main_part, written, counted)
     return counted
@@ -278,8 +280,8 @@ def _stripped(cells: Sequence[str]) -> tuple[str, ...]:
     return tuple(cells[:last])
 
 
-def _is_within(element: Element, tag: str) -> bool:
-    return next(element.iterancestors(tag), None) is not None
+def _is_within(element: Element, *tags: str) -> bool:
+    return next(element.iterancestors(*tags), None) is not None
 
 
 def _words(element: Element) -> str:

@@ -44,6 +44,11 @@ _NO_LANGUAGE = frozenset(
 )
 _LANGUAGE_STEPS = 4  # elements around a pre that may name its language
 _NUMBERS = frozenset("linenos lineno linenumber line-number line-numbers linenums ln lnt".split())  # noqa: SIM905  # likewise
+# What runs where Markdown is shown; browsers pass over blanks and controls in it: https://url.spec.whatwg.org/#url-parsing
+_RUNS = re.compile(
+    "[\x00- ]*(?:" + "|".join(map(r"[\t\n\r]*".join, ("javascript", "vbscript", "data"))) + r")[\t\n\r]*:",
+    re.IGNORECASE,
+)
 _NOTE = re.compile(r"(?<![a-z])(?:admonition(?:block)?|callout|markdown-alert)(?![a-z])", re.IGNORECASE)
 _TITLE = re.compile(r"title|heading", re.IGNORECASE)
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
@@ -105,6 +110,9 @@ def _resolve(content: Element, base: str, page: str) -> None:
     room = _MOST_JOINED_CHARS
     for link in content.iter("a"):
         if href := (link.get("href") or "").strip():
+            if _RUNS.match(href):  # whoever shows the Markdown would run it
+                del link.attrib["href"]
+                continue
             joined = href if href.startswith("#") or room < 0 else _join(base, href)
             start, _, fragment = joined.partition("#")
             link.set("href", f"#{fragment}" if fragment and start == page else joined)
@@ -173,7 +181,7 @@ def _is_number(element: Element) -> bool:
 
 
 def _language(pre: Element) -> str:
-    around: Element | None = next(pre.iterchildren("code"), pre)
+    around: Element | None = next(pre.iterdescendants("code"), pre)
     for _ in range(_LANGUAGE_STEPS):
         if around is None:
             break
@@ -224,6 +232,9 @@ def _unpack_tables(content: Element) -> None:
             own = [e for e in table.iterdescendants(*_TABLE[1:]) if next(e.iterancestors("table"), None) is table]
             for part in (table, *own):
                 part.tag = "div"
+        elif widths and max(widths) > 1:  # without a header, the library takes some for lists
+            for cell in next(table.iter("tr")).iterchildren("td"):
+                cell.tag = "th"
 
 
 def _span(cell: Element) -> int:
@@ -301,11 +312,11 @@ def _mark(content: Element) -> None:
         if event == "start":
             raw += element.tag in _RAW
             _clean(element)
-            element.text = _escaped(element.text, is_raw=raw > 0)
+            element.text = _escaped(element.text, element[0] if len(element) else None, is_raw=raw > 0)
         else:
             raw -= element.tag in _RAW
             if element is not content:
-                element.tail = _escaped(element.tail, is_raw=raw > 0)
+                element.tail = _escaped(element.tail, element.getnext(), is_raw=raw > 0)
             if element.tag == "dd":
                 _begin_definition(element)
 
@@ -318,11 +329,16 @@ def _clean(element: Element) -> None:
             element.set(name, tree.legal(_MARKS.sub("", value)))
 
 
-def _escaped(text: str | None, *, is_raw: bool) -> str | None:
+def _escaped(text: str | None, after: Element | None, *, is_raw: bool) -> str | None:
+    """The text as it stands before an element, if any: its last character may be markup with what that begins with."""
     if not text:
         return text
     legal = tree.legal(text)
-    return legal if is_raw else _MARKUP.sub(lambda found: "".join([_ESCAPE + each for each in found[0]]), legal)
+    if is_raw:
+        return legal
+    written = _MARKUP.sub(lambda found: "".join([_ESCAPE + each for each in found[0]]), legal)
+    is_markup = after is not None and written[-1] in ("<*]!" if after.tag == "a" else "<*]")
+    return f"{written[:-1]}{_ESCAPE}{written[-1]}" if is_markup and written[-2:-1] != _ESCAPE else written
 
 
 def _begin_definition(definition: Element) -> None:

@@ -38,6 +38,30 @@ PROSE = "This sentence is long enough to be read as one by whoever counts the le
             "```py\ndef f():\n    pass\n```",
             id="code keeps its lines",
         ),
+        pytest.param(
+            "<pre><pre class=playground><code class='language-rust'>fn main() {}\n</code></pre></pre>",
+            "```rust\nfn main() {}\n```",
+            id="code in code, as mdBook writes it",
+        ),
+        pytest.param("<p>impl !<a href=x>Send</a>!", "impl \\![Send](https://site.test/docs/x)!", id="no picture"),
+        pytest.param("<p>List&lt;<i>T</i>&gt; *<i>p</i> [x]<b>(y)</b>", "List\\<*T*> \\**p* [x\\]**(y)**", id="no tag"),
+        pytest.param(
+            "<table><tr><td>a <a href=x>x</a><td><a href=y>y</a><td> <tr><td>b<td><a href=z>z</a><td> </table>",
+            "| a [x](https://site.test/docs/x) | [y](https://site.test/docs/y) |  |\n| --- | --- | --- |\n"
+            "| b | [z](https://site.test/docs/z) |  |",
+            id="a table of links without a header",
+        ),
+        pytest.param(
+            "<table><tr><td>error<td>where it is told</table>",
+            "| error | where it is told |\n| --- | --- |",
+            id="one row",
+        ),
+        pytest.param(
+            "<p>a <a href='javascript:b()'>b</a> <a href='&#1;Java&#9;Script:c()'>c</a> "
+            "<a href='data:text/html,d'>d</a> <a href=javascript-guide>e</a>",
+            "a b c d [e](https://site.test/docs/javascript-guide)",
+            id="no link runs where the Markdown is shown",
+        ),
         pytest.param("<p>a <code>b*c</code> <b>d</b></p>", "a `b*c` **d**", id="words within a line"),
         pytest.param("<p>see <a href=x>x</a>", "see [x](https://site.test/docs/x)", id="links are absolute"),
         pytest.param("<base href=/b/><p>an <a href=x>x</a>", "an [x](https://site.test/b/x)", id="by the base"),

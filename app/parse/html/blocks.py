@@ -61,6 +61,7 @@ _MAX_NAME_CHARS = 300
 _LONG_BYTES, _SENTENCE_BYTES = 80, 40  # of UTF-8: a script with fewer letters a word has more bytes a letter
 _LEAST_PROSE = _SENTENCE_BYTES // 3  # characters
 _NOTES = re.compile(r"(?<![a-z])(?:doc-)?(?:foot|end)?notes?(?![a-z])|(?<![a-z])(?:admonition|callout)(?![a-z])")
+_CODE = re.compile(r"\w[(<]|<\w+>|::.*[-=]>")  # f(x), List<T>, a <type>, f :: A -> B
 _COLUMNS = range(2, 7)  # of a table that is none by its elements
 _CARD_WORDS, _CARD_CHARS = 4, 15  # of a title; the latter where words are not set apart
 
@@ -111,6 +112,13 @@ class Blocks:
         """Blocks with two and more paragraphs right below them that read like sentences."""
         found = {at for at, _, _, read, _ in self.lines if read and self.tags[at] in ("p", "div")}
         return frozenset(above for above, count in Counter(self.parents[at] for at in found).items() if count > 1)
+
+    @cached_property
+    def comments(self) -> Counter[int]:
+        """How many of those right below each block are named a comment."""
+        return Counter(
+            [above for above, names in zip(self.parents, self.names, strict=True) if is_named_comment(names)]
+        )
 
     @cached_property
     def _named(self) -> dict[int, list[str]]:
@@ -230,13 +238,23 @@ def _lay_out(blocks: Blocks, marked: str) -> None:
                     own = len(text) - linked
                     if own < linked or own < _LEAST_PROSE or not (own >= _LONG_BYTES or _is_prose(text, own)):
                         own = 0
-                    lines.append((at, text, linked, own, glued))
+                    lines.append((at, text, linked and _leading(text, linked), own, glued))
                     glued = True
+
+
+def is_named_comment(names: str) -> bool:
+    return "comment" in names and not {"comment", "#comment"}.isdisjoint(names.split())
 
 
 def is_permalink(text: str) -> bool:
     """Whether a link of such a text leads to where it stands."""
     return text.strip() in _PERMALINKS
+
+
+def _leading(text: str, linked: int) -> int:
+    """The characters of a line in links that lead elsewhere: none in code, such as a function whose types are links."""
+    may_be_code = linked < len(text) and ("(" in text or "<" in text or "::" in text)
+    return 0 if may_be_code and _CODE.search(text) else linked
 
 
 def _lines_of(run: str) -> str:

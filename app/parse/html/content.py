@@ -13,7 +13,16 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from app.parse.html.blocks import CELLS, ENOUGH_CHARS, HEADINGS, QUESTIONS, THREAD, Blocks, is_named_main
+from app.parse.html.blocks import (
+    CELLS,
+    ENOUGH_CHARS,
+    HEADINGS,
+    QUESTIONS,
+    THREAD,
+    Blocks,
+    is_named_comment,
+    is_named_main,
+)
 
 # Words of class names, ids and roles. Anything but a letter parts them: "related-posts", "post_related", "js-share".
 # The first kind says what a block is; the second, used for parts of an article too, yields to sentences.
@@ -64,6 +73,7 @@ _PART_PROSE = 300  # of a block whose name may be that of a part of the article
 _TITLE_LINES = 2
 _LEAST = 2  # rows of a table of data without a header, and cells of a row
 _CELL_CHARS = 80  # a cell with fewer is no column of navigation
+_INTRODUCING = frozenset(":：；;")  # ends of a text
 _NONE, _PERHAPS, _SURE = 0, 1, 2  # what names say of a block: whether it stands around the content
 
 
@@ -192,7 +202,7 @@ def _without(blocks: Blocks, scoped: list[bool], within: range, rules: _Rules) -
     for n in within:
         if not keep[n] or not keep[parents[n]]:
             keep[n] = False
-        elif not sizes[n] or headed[n] or prose[n] > half or n in inner:
+        elif not sizes[n] or headed[n] or prose[n] > half or n in inner or tags[parents[n]] == "pre":
             continue
         elif rules.by_names and (
             (names[n] and (said := _said(names[n])) and _is_named_around(blocks, n, said, is_most=sizes[n] > most))
@@ -256,7 +266,13 @@ def _wraps_one(blocks: Blocks, n: int) -> bool:
 
 
 def _is_introduced(blocks: Blocks, n: int, first: int) -> bool:
-    """Whether a list follows a heading, or a sentence beside it.   first: the list's first line"""
+    """Whether a list follows a heading, or a sentence beside it, or begins with a term that introduces: "Overrides:".
+
+    first  the list's first line
+    """
+    at, text, linked, _, _ = blocks.lines[first]
+    if blocks.tags[at] == "dt" and not linked and text[-1] in _INTRODUCING:
+        return True
     if not first:
         return False
     at, text, linked, read, _ = blocks.lines[first - 1]
@@ -267,7 +283,7 @@ def _is_introduced(blocks: Blocks, n: int, first: int) -> bool:
     while blocks.sizes[blocks.parents[n]] == blocks.sizes[n] and n:  # what only wraps it
         n = blocks.parents[n]
     is_beside = blocks.parents[n] in (at, blocks.parents[at]) and blocks.tags[at] not in CELLS
-    return is_beside and (read > 0 or text[-1] in ":：；;")
+    return is_beside and (read > 0 or text[-1] in _INTRODUCING)
 
 
 def _is_cards(blocks: Blocks, n: int, held: "Mapping[int, _Amounts]") -> bool:
@@ -349,7 +365,7 @@ def _is_named_around(blocks: Blocks, n: int, names: _Said, *, is_most: bool) -> 
     if names.by_id > names.by_class and not is_heading and not _is_slug(blocks, n, names.anchor):
         said = names.by_id
     if said == _SURE:
-        return not (blocks.prose[n] and _is_aside(blocks, n))
+        return not (blocks.prose[n] and (_is_aside(blocks, n) or _is_lone_comment(blocks, n)))
     if said == _NONE or is_most or blocks.prose[n] >= _PART_PROSE or blocks.titles[n]:
         return False
     return blocks.sizes[n] >= _CELL_CHARS or not blocks.is_grid(blocks.parents[n])
@@ -358,6 +374,15 @@ def _is_named_around(blocks: Blocks, n: int, names: _Said, *, is_most: bool) -> 
 def _is_aside(blocks: Blocks, n: int) -> bool:
     """Whether it is a sidebar of sentences that stands among the paragraphs of a text, as manuals have them."""
     return "sidebar" in blocks.names[n].split() and blocks.parents[n] in blocks.texts
+
+
+def _is_lone_comment(blocks: Blocks, n: int) -> bool:
+    """Whether it is named a comment, alone beside it, and no sentence stands before it there: one of the code's author,
+    as references have them. Those of readers follow what they are about, or each other."""
+    above = blocks.parents[n]
+    if not is_named_comment(blocks.names[n]) or blocks.comments[above] != 1:
+        return False
+    return not any(read for _, _, _, read, _ in blocks.lines[blocks.starts[above] : blocks.starts[n]])
 
 
 def _is_slug(blocks: Blocks, n: int, anchor: str) -> bool:

@@ -42,6 +42,11 @@ ROWS = f"<tr><td><a href=b>{TITLE}</a><td>{SAID}" * 8
 THREAD = "<div itemscope itemtype=https://schema.org/DiscussionForumPosting>"
 DISCUSSION = '<script type="application/ld+json">{"@type": "DiscussionForumPosting"}</script>'
 QUESTIONS = "<div itemscope itemtype=https://schema.org/QAPage>"
+TYPES = "<a href=m>Map</a>&lt;<a href=s>String</a>, <a href=l>List</a>&gt; map()"
+MEMBER = (
+    "<h3>map</h3><div>{0}</div><div>What maps.</div><dl><dt>Overrides:<dd><a href=m>map</a> in <a href=b>Base</a></dl>"
+)
+ARROWS = "<p>strip :: <a href=v>Verbosity</a> -&gt; <a href=p>Platform</a> -&gt; <a href=i>IO</a>"
 REPLY = f"<div class=comment><p>{TWO} {THREE}</p></div>"
 
 
@@ -55,6 +60,31 @@ REPLY = f"<div class=comment><p>{TWO} {THREE}</p></div>"
             id="replies of a discussion in microdata",
         ),
         pytest.param(f"{ARTICLE}{REPLY}", BODY, id="comments on an article"),
+        pytest.param(
+            f"<h4>class Maps</h4><div id=comment><div class=comment>{ARTICLE}</div></div>",
+            f"class Maps\n{BODY}",
+            id="a comment in code, as a reference shows it",
+        ),
+        pytest.param(
+            f"{ARTICLE}<section>{MEMBER.format(TYPES)}</section>",
+            f"{BODY}\nmap\nMap<String, List> map()\nWhat maps.\nOverrides:\nmap in Base",
+            id="a function whose types are links",
+        ),
+        pytest.param(
+            f"{ARTICLE}<div><h1>Functions</h1><div>{ARROWS}</div></div>",
+            f"{BODY}\nFunctions\nstrip :: Verbosity -> Platform -> IO",
+            id="functions of links alone",
+        ),
+        pytest.param(
+            f"{ARTICLE}<pre>create()<div class=popup_sql>CREATE TABLE it</div></pre>",
+            f"{BODY}\ncreate()\nCREATE TABLE it",
+            id="code, whatever the parts of it are named",
+        ),
+        pytest.param(
+            f"<ul><li><a href=a>map()</a><li><a href=b>List&lt;T&gt;</a></ul>{ARTICLE}",
+            BODY,
+            id="an index of functions",
+        ),
         pytest.param(f"{QUESTIONS}{ARTICLE}{REPLY}", BODY, id="remarks on an answer"),
         pytest.param(
             f"{QUESTIONS}<p>{ONE} {ONE}</p><p>{TWO} {TWO}</p>{REPLY * 5}",
