@@ -6,6 +6,7 @@ A file appears under its name only when it is whole: it is written beside its pl
 import errno
 import fcntl
 import os
+import stat
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -92,10 +93,22 @@ class ObjectTarget:
 def put(place: ExportPlace, name: str, text: str) -> None:
     """Write a whole file."""
     draft = place.draft(name)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW  # a link there would lead out of the export
-    with open(os.open(draft, flags, 0o666), "w", encoding="utf-8") as file:
+    with open(draft, "w", encoding="utf-8", opener=opener) as file:
         file.write(text)
     place.keep(name, draft)
+
+
+def opener(path: str, flags: int) -> int:
+    """Open a draft for `open`. A link or a pipe in its place is an error: another user may have made it, to have us
+    write to a file of ours, or wait."""
+    held = os.open(path, (flags & ~os.O_TRUNC) | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    found = os.fstat(held)
+    if stat.S_ISREG(found.st_mode) and found.st_nlink == 1:
+        os.ftruncate(held, 0)
+    elif not stat.S_ISCHR(found.st_mode):
+        os.close(held)
+        raise OSError(errno.EEXIST, f"{path} is there, and no draft", path)
+    return held
 
 
 def _make_real(folder: Path) -> None:
@@ -143,7 +156,8 @@ def _alone(to: str, path: Path) -> Iterator[None]:
     path: of the folder, or of a single file's draft
     """
     try:
-        held = os.open(path, os.O_RDONLY | (0 if os.path.isdir(path) else os.O_CREAT), 0o666)
+        flags = 0 if os.path.isdir(path) else os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+        held = os.open(path, os.O_RDONLY | flags, 0o666)
     except OSError as error:
         raise InputError(f"--to {to}", f"cannot be written ({error.strerror}); name another place") from error
     try:
