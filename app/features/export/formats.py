@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 import orjson
 
+from app import owned
 from app.clock import EPOCH
 from app.errors import InputError
 from app.extras import to_install
 from app.features.export.columns import ColumnType, ExportColumn
 from app.features.export.rows import Row, most_at_once
-from app.features.export.target import opener
 from app.words import inert
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def writer(form: ExportFormat, *, spreadsheet: bool = False) -> Write:
 def write_jsonl(path: Path, columns: Sequence[ExportColumn], batches: Iterable[list[Row]]) -> None:
     """Write an object a line; times in ISO 8601, UTC."""
     names = [column.name for column in columns]
-    with open(path, "wb", opener=opener) as file:
+    with open(path, "wb", opener=owned.open_draft) as file:
         for batch in batches:
             for row in batch:
                 file.write(line(dict(zip(names, row, strict=True))))
@@ -86,7 +86,7 @@ def write_csv(
 
     spreadsheet: with a ' before each text that one would run as a formula"""
     cell = _inert_cell if spreadsheet else _cell
-    with open(path, "w", encoding="utf-8", newline="", opener=opener) as file:
+    with open(path, "w", encoding="utf-8", newline="", opener=owned.open_draft) as file:
         file.writelines(_records([[column.name for column in columns]]))
         for batch in batches:
             file.writelines(_records([[cell(value) for value in row] for row in batch]))
@@ -156,7 +156,7 @@ def write_parquet(path: Path, columns: Sequence[ExportColumn], batches: Iterable
         except BaseException as error:  # noqa: BLE001  # it passes through Rust, which would say it in other words
             failed.append(error)
 
-    with open(path, "wb", opener=opener) as file:
+    with open(path, "wb", opener=owned.open_draft) as file:
         write(
             RecordBatchReader.from_batches(schema, records()),
             _Sink(file, failed),  # type: ignore[arg-type]  # it has what arro3 calls of a file

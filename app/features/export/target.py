@@ -6,7 +6,6 @@ A file appears under its name only when it is whole: it is written beside its pl
 import errno
 import fcntl
 import os
-import stat
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
+from app import owned
 from app.errors import InputError, ServiceError
 from app.extras import to_install
 from app.features.archive.place import Remote
@@ -93,22 +93,9 @@ class ObjectTarget:
 def put(place: ExportPlace, name: str, text: str) -> None:
     """Write a whole file."""
     draft = place.draft(name)
-    with open(draft, "w", encoding="utf-8", opener=opener) as file:
+    with open(draft, "w", encoding="utf-8", opener=owned.open_draft) as file:
         file.write(text)
     place.keep(name, draft)
-
-
-def opener(path: str, flags: int) -> int:
-    """Open a draft for `open`. A link or a pipe in its place is an error: another user may have made it, to have us
-    write to a file of ours, or wait."""
-    held = os.open(path, (flags & ~os.O_TRUNC) | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
-    found = os.fstat(held)
-    if stat.S_ISREG(found.st_mode) and found.st_nlink == 1:
-        os.ftruncate(held, 0)
-    elif not stat.S_ISCHR(found.st_mode):
-        os.close(held)
-        raise OSError(errno.EEXIST, f"{path} is there, and no draft", path)
-    return held
 
 
 def _make_real(folder: Path) -> None:
