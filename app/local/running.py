@@ -265,8 +265,8 @@ class PostgresPrograms:
             except shutil.Error as error:  # one that lists what failed, file by file
                 shutil.rmtree(draft, ignore_errors=True)
                 why = error.args[0][0][2].partition(": ")[0]
-                remedy = f"cannot be written ({why}); free space, or set TIPTOE_HOME to a folder elsewhere"
-                raise ServiceError(f"a copy of Postgres' programs, {target}", remedy) from error
+                remedy = f"{why}; free space, or set TIPTOE_HOME to a folder elsewhere"
+                raise ServiceError(f"programs of Postgres cannot be copied to {target}", remedy) from error
             _open_to_all(draft)
             draft.rename(target)
         folder = target / package.name / self.folder.relative_to(package)

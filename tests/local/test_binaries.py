@@ -32,7 +32,7 @@ def test_a_copy_that_the_disk_does_not_take_is_reported_in_one_line(tmp_path: Pa
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, before[1]))
     try:
-        with pytest.raises(ServiceError, match=r"/home/programs-18\.3: cannot be written \(.{1,50}\); free space"):
+        with pytest.raises(ServiceError, match=r"cannot be copied to \S+/home/programs-18\.3: .{1,50}; free space"):
             programs.copied_to(place)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
