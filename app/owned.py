@@ -54,6 +54,20 @@ def open_file(path: Path, flags: int) -> int:
     return descriptor
 
 
+def open_draft(path: str, flags: int) -> int:
+    """Open the draft of a file, as an opener of `open`, in a folder that others may write to.
+
+    Raises OSError for a link, a second name or a pipe, by which we would write to a file of ours, or wait."""
+    held = os.open(path, (flags & ~os.O_TRUNC) | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    found = os.fstat(held)
+    if stat.S_ISREG(found.st_mode) and found.st_nlink == 1:
+        os.ftruncate(held, 0)
+    elif not stat.S_ISCHR(found.st_mode):
+        os.close(held)
+        raise FileExistsError(errno.EEXIST, "another file stands where its draft belongs", path)
+    return held
+
+
 def _check(found: os.stat_result, path: Path, what: str) -> None:
     if found.st_uid not in (0, os.geteuid()):
         remedy = f"belongs to another user ({_user(found.st_uid)}); use one of your own, or run: chown {_me()} {path}"

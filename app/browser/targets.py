@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from app.browser.connection import NOISY, Message, PageChannel
-from app.browser.requests import Traffic
+from app.browser.requests import Traffic, origin_of
 from app.model.render import RenderRefusal
 
 WORLD: Final = "tiptoe"
@@ -48,7 +48,8 @@ class Targets:
 
     def __init__(self, channel: PageChannel, traffic: Traffic, user_agent: str) -> None:
         self._channel, self._traffic, self._user_agent = channel, traffic, user_agent
-        self._frames: dict[str, str] = {}
+        self._frames: dict[str, str] = {}  # frame → its document's URL
+        self._parents: dict[str, str] = {}  # frame → the frame around it
         self.seen = PageTrace()
         self.page, self.main = "", ""
         self._context = ""
@@ -141,11 +142,21 @@ class Targets:
         self.worlds = {key: context for key, context in self.worlds.items() if key[0] != params["sessionId"]}
 
     def _held(self, params: Mapping[str, Any], session: str) -> None:
-        self._traffic.hold(params, session, self._frames.get(params["frameId"], UNKNOWN))
+        self._traffic.hold(params, session, self._asker(params["frameId"]))
+
+    def _asker(self, frame: str) -> str:
+        """The document that asks: unknown below a frame of another origin, which may send those in it anywhere."""
+        url = self._frames.get(frame, UNKNOWN)
+        while frame != self.page:
+            frame = self._parents.get(frame, "")
+            if not frame or origin_of(self._frames.get(frame, UNKNOWN)) != origin_of(url):
+                return UNKNOWN
+        return url
 
     def _frame_made(self, params: Mapping[str, Any], _: str) -> None:
         """Take a new frame for its parent, which asks for its document."""
-        self._frames[params["frameId"]] = self._frames.get(params["parentFrameId"], UNKNOWN)
+        frame, parent = params["frameId"], params["parentFrameId"]
+        self._parents[frame], self._frames[frame] = parent, self._frames.get(parent, UNKNOWN)
 
     def _world_made(self, params: Mapping[str, Any], session: str) -> None:
         context = params["context"]

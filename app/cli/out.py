@@ -178,6 +178,7 @@ def _lines(text: str, width: int) -> Iterator[tuple[int, int]]:
 def write_file(path: Path, content: str | bytes) -> None:
     """Write a file and its folders, replacing an old one: whole, or not at all. What is no file, such as /dev/stdout,
     is written as it is. Raises InputError when it cannot be written."""
+    from app import owned
     from app.errors import InputError
 
     draft = path
@@ -185,7 +186,8 @@ def write_file(path: Path, content: str | bytes) -> None:
         if not path.exists() or path.is_file():
             draft = path.with_name(f".tiptoe-{os.getpid()}.part")
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(content.encode() if isinstance(content, str) else content)
+        with open(draft, "wb", opener=None if draft == path else owned.open_draft) as file:
+            file.write(content.encode() if isinstance(content, str) else content)
         if draft != path:
             draft.replace(path)
     except OSError as error:

@@ -222,13 +222,23 @@ class Postgres:
         return row is not None and Path(row[0]) == self.data
 
     def furnish(self) -> None:
-        with self._connect_as_admin() as connection:
-            if connection.execute("SELECT FROM pg_roles WHERE rolname = 'tiptoe'").fetchone() is None:
-                password = sql.Literal(self._fact("password"))
-                connection.execute(sql.SQL("CREATE ROLE tiptoe LOGIN CREATEDB PASSWORD {}").format(password))
-                connection.execute("GRANT pg_monitor, pg_checkpoint, pg_signal_backend TO tiptoe")
-            if connection.execute("SELECT FROM pg_database WHERE datname = 'tiptoe'").fetchone() is None:
-                connection.execute("CREATE DATABASE tiptoe OWNER tiptoe")
+        try:
+            with self._connect_as_admin() as connection:
+                self._furnish(connection)
+        except psycopg.Error as error:
+            why, log = str(error).partition("\n")[0], self._home.logs / "postgres.log"
+            raise ServiceError(
+                f"the database in {self.data} cannot be made", f"{why}; free space, or see {log}"
+            ) from error
+
+    def _furnish(self, connection: "psycopg.Connection[tuple[str, ...]]") -> None:
+        """Make our role and our database, where they are not there."""
+        if connection.execute("SELECT FROM pg_roles WHERE rolname = 'tiptoe'").fetchone() is None:
+            password = sql.Literal(self._fact("password"))
+            connection.execute(sql.SQL("CREATE ROLE tiptoe LOGIN CREATEDB PASSWORD {}").format(password))
+            connection.execute("GRANT pg_monitor, pg_checkpoint, pg_signal_backend TO tiptoe")
+        if connection.execute("SELECT FROM pg_database WHERE datname = 'tiptoe'").fetchone() is None:
+            connection.execute("CREATE DATABASE tiptoe OWNER tiptoe")
 
     def version(self) -> str:
         known = self._home.recall(self.name)

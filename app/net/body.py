@@ -65,10 +65,11 @@ class _Chunks:
             return False
         if not self._is_first and self._stream.readline(2) not in (b"\r\n", b"\n"):
             raise Broken(Failure.CUT, "a chunk is not as long as it says, or the body ends after it")
-        self._is_first = False
         line = self._line()
         if (found := _CHUNK_SIZE.fullmatch(line)) is None:
-            raise Broken(Failure.CUT, f"{line[:20]!r} is no size of a chunk")
+            # A body that never was chunked will not be the next time.
+            raise Broken(Failure.PROTOCOL if self._is_first else Failure.CUT, f"{line[:20]!r} is no size of a chunk")
+        self._is_first = False
         self._left = int(found[1], 16)
         if not self._left:
             while self._line() not in (b"\r\n", b"\n"):

@@ -70,6 +70,18 @@ codecs.register(_codec)
 _WIDE = frozenset({"utf-16", "utf-16-be", "utf-16-le"})
 _ESCAPED = frozenset({"utf-16-be", "utf-16-le", "iso2022_jp"})  # ASCII bytes may stand for others
 
+_HEAD_BYTES = 64 * 1024  # in which a declaration is looked for, until `<body`
+# The rest of a tag, with its quoted values; a comment; the elements whose content is text. What does not end takes all
+# that is left, as in the standard, so that each octet is read once.
+_TAG = rb"""[^>=]*(?:=\s*(?:"[^"]*"?|'[^']*'?)?[^>=]*)*>?"""
+_TOKEN = re.compile(
+    rb"<!--(?:-?>|[^-]*(?:-(?!-!?>)[^-]*)*)"
+    rb"|<(script|style|title|textarea|xmp|iframe|noembed|noframes)(?=[\s/>])" + _TAG + rb"[^<]*(?:<(?!/\1[\s/>])[^<]*)*"
+    rb"|(?P<body><body(?=[\s/>]))"
+    rb"|(?P<told><meta(?=[\s/])" + _TAG + rb"|<\?xml\s[^<>]*>)"
+    rb"|<[a-z/!?]" + _TAG,
+    re.IGNORECASE,
+)
 _LABEL_CHARS = 100
 _SAMPLE_BYTES = 16 * 1024  # 1 ms to detect; more text changes the verdict seldom
 _TO_JAPANESE = re.compile(rb"\x1b\$[@B]")  # ISO-2022-JP's escape to JIS X 0208: https://www.rfc-editor.org/rfc/rfc1468
@@ -136,10 +148,15 @@ def _of_label(label: str) -> str | None:
 
 
 def _from_document(body: bytes) -> str | None:
-    encoding: str | None = html_body_declared_encoding(body)
-    if encoding in _WIDE:
-        return "utf-8"
-    return encoding if encoding in ENCODINGS else None
+    """The encoding that the first tag declares which does: not one in a script, a title or a value of another."""
+    for token in _TOKEN.finditer(body, 0, _HEAD_BYTES):
+        if token["body"]:
+            break
+        if token["told"] and (encoding := html_body_declared_encoding(token["told"])) is not None:
+            if encoding in _WIDE:
+                return "utf-8"
+            return encoding if encoding in ENCODINGS else None
+    return None
 
 
 def detect(body: bytes) -> str:

@@ -201,25 +201,42 @@ def _members(value: str) -> set[str]:
     return {member.strip(' "') for member in value.split(",")}
 
 
+_AUTHORITY: Final = re.compile(r"^https?://[^/*]*/?", re.IGNORECASE)
+
+
 @lru_cache(maxsize=16)
 def _tdmrep_rules(body: bytes) -> tuple[tuple[Ruleset, tuple[Signal, ...]], ...]:
     """(location, statements) in the order of the file: an array of objects."""
     try:
-        rules = json.loads(body) if len(body) <= MAX_BYTES else None
+        rules = _parsed(body) if len(body) <= MAX_BYTES else None
     except (ValueError, RecursionError):
         return ()
     if not isinstance(rules, list):
         return ()
     return tuple(
-        (Ruleset([Rule(allow=False, pattern=location, line=None)]), _tdmrep(_written(rule), "tdmrep.json"))
+        (Ruleset([Rule(allow=False, pattern=location, line=None)]), signals)
         for rule in rules[:MAX_RULES]
-        if isinstance(rule, dict) and (location := _location(rule.get("location")))
+        if isinstance(rule, dict)
+        for said in [{name.strip().lower(): value for name, value in rule.items()}]
+        for signals in [_tdmrep(_written(said), "tdmrep.json")]
+        if (location := _location(said.get("location"), reserves=reserved(signals)))
     )
 
 
-def _location(written: object) -> bytes | None:
-    """A pattern as in robots.txt, which TDMRep section "Use of regular expressions" refers to; None for none."""
-    pattern = written.strip().encode("utf-8", "surrogatepass") if isinstance(written, str) else b""
+def _parsed(body: bytes) -> object:
+    """The document. One octet that is no UTF-8 undoes none of it, as in a browser (Encoding, "UTF-8 decode")."""
+    try:
+        return json.loads(body)
+    except UnicodeDecodeError:
+        return json.loads(body.decode("utf-8", "replace"))
+
+
+def _location(written: object, *, reserves: bool) -> bytes | None:
+    """A pattern as in robots.txt, which TDMRep section "Use of regular expressions" refers to; None for none.
+
+    A whole URL does not belong there. One that reserves counts by its path."""
+    text = written.strip() if isinstance(written, str) else ""
+    pattern = (_AUTHORITY.sub("/", text) if reserves else text).encode("utf-8", "surrogatepass")
     if not pattern or len(pattern) > MAX_PATTERN_BYTES:
         return None
     return pattern if pattern.startswith((b"/", b"*")) else b"/" + pattern
@@ -228,12 +245,12 @@ def _location(written: object) -> bytes | None:
 def _written(rule: Mapping[str, object]) -> dict[str, str]:
     """TDMRep's values as text: 1 and "1" are alike.
 
-    Values that are neither a number nor a string are left out; True is no 1.
+    Values that are neither a number nor a string are left out; True is no 1, and 1.0 is one.
     """
     return {
-        name: str(value)
+        name: f"{value:g}" if isinstance(value, float) else str(value)
         for name, value in rule.items()
-        if name in (_RESERVATION, _POLICY) and isinstance(value, str | int) and not isinstance(value, bool)
+        if name in (_RESERVATION, _POLICY) and isinstance(value, str | int | float) and not isinstance(value, bool)
     }
 
 

@@ -15,7 +15,7 @@ from app.store import db
 
 _sql = db.queries("clocks")
 QUICK_S = 1.0  # an exchange that took longer is not noted: it may have waited anywhere
-NOTED_S = 1.0  # so often
+NOTED_S = 600.0  # a note is renewed so often: small steps until then add up to one that is seen
 HELD_S = 20.0  # a shared budget is held by a host for so long at most (app.crawl.request.slots)
 LONGEST_REST_S = 86_400.0  # that a site asks for, or the breaker
 

@@ -4,6 +4,7 @@
 """
 
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -234,11 +235,24 @@ def test_a_reader_that_went_away_is_no_error_to_report(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stderr) == (1, "")
 
 
-@has_full
-def test_a_file_that_cannot_be_written_whole_is_as_it_was(tmp_path: Path) -> None:
-    file = tmp_path / "page.md"
+@pytest.mark.parametrize("stands", ["page.md", None])
+def test_a_file_that_cannot_be_written_whole_is_as_it_was(tmp_path: Path, stands: str | None) -> None:
+    """Where another user's link, or a pipe, stands where the draft is written."""
+    file, draft = tmp_path / "page.md", tmp_path / f".tiptoe-{os.getpid()}.part"
     write_file(file, "the old one")
-    (tmp_path / f".tiptoe-{os.getpid()}.part").symlink_to(FULL)  # where the draft is written
-    with pytest.raises(InputError, match=r"page\.md: cannot be written \(No space left on device\)"):
+    draft.symlink_to(stands) if stands else os.mkfifo(draft)
+    with pytest.raises(InputError, match=r"page\.md: cannot be written \("):
         write_file(file, "the new one")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"page.md": "the old one"}
+
+
+def test_so_it_is_on_a_full_disk(tmp_path: Path) -> None:
+    write_file(tmp_path / "page.md", "the old one")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4, before[1]))
+    try:
+        with pytest.raises(InputError, match=r"page\.md: cannot be written \("):
+            write_file(tmp_path / "page.md", "the new one")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"page.md": "the old one"}

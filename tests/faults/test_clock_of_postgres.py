@@ -42,6 +42,7 @@ def own_postgres(clock: Clock) -> Iterator[OwnPostgres]:
         pytest.param((100.0,), id="ahead"),
         pytest.param((-100.0,), id="back"),
         pytest.param((HOUR_S, -HOUR_S, 60.0), id="to and fro"),
+        pytest.param((4.5,) * 8, id="by little, again and again"),
     ],
 )
 def test_ft19_postgres_clock_is_set(make_rig: MakeRig, clock: Clock, steps_s: Sequence[float]) -> None:

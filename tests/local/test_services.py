@@ -304,6 +304,19 @@ def test_a_home_of_an_earlier_version_is_found_and_its_server_is_neither_ours_no
     assert modes_of(own_home, "postgres") == {"postgres": 0o700}
 
 
+def test_a_database_that_cannot_be_made_is_reported_in_one_line(own_home: Path) -> None:
+    """As on a disk that is full by then."""
+    with start_postgres(own_home, print) as running:
+        port, known = urlsplit(running.url).port, open_home(own_home).recall("postgres")
+        admin = f"postgresql://postgres:{known['admin_password']}@127.0.0.1:{port}/postgres"
+        with psycopg.connect(admin, autocommit=True) as connection:
+            connection.execute("DROP DATABASE tiptoe")
+            connection.execute("ALTER ROLE postgres SET default_transaction_read_only = on")
+    line = r"the database in .* cannot be made: cannot execute CREATE DATABASE .*; free space, or see .*postgres\.log$"
+    with pytest.raises(ServiceError, match=line):
+        start_postgres(own_home, print)
+
+
 @as_root
 def test_programs_that_nobody_can_reach_are_copied(reachable_tmp: Path) -> None:
     programs = postgres_programs()

@@ -223,3 +223,37 @@ def test_ours_a_page_in_a_legacy_encoding_is_read_as_browsers_read_it(encoding: 
 )
 def test_ours_a_short_text_is_enough(text: str, encoding: str) -> None:
     assert text in charset.decode(b"<p>" + text.encode(encoding) + b"</p>\n", "text/html")[0]
+
+
+# what stands before a document's own declaration, and declares nothing: browsers go by the tag that is one
+NO_DECLARATIONS = [
+    "<script>const a = '<meta charset=koi8-r>'</script>",
+    '<script type="application/json">{"a": "<body>", "b": "</scripts><meta charset=koi8-r>"}</script>',
+    "<SCRIPT\n>'<meta charset=koi8-r>'</script\n>",
+    "<style>/* <meta charset=koi8-r> */</style>",
+    "<title>How <meta charset=koi8-r> works</title>",
+    '<link title="<meta charset=koi8-r>" rel=x>',
+    "<link title = '<meta charset=koi8-r>' rel=x>",
+    '<meta name=description content="a <meta charset=koi8-r> tag">',
+    "<meta name=description content=it's>",
+    '<meta name="description" content="x" ">',
+    "<!-- <meta charset=koi8-r> -- - --><!--><!--->",
+    "<!-- <script> <meta charset=koi8-r> --!>",
+    "<meta charset=klingon><meta name=charset content=koi8-r>",
+    f"<script>{'x' * 20_000}</script><style>{'<' * 5_000}</style>",
+    "<noscript><link rel=stylesheet></noscript><p>text<textarea><body></textarea>",
+]
+
+
+@pytest.mark.parametrize("before", NO_DECLARATIONS)
+def test_a_declaration_is_a_tag_however_far_before_the_body(before: str) -> None:
+    body = f"<!doctype html><head>{before}<meta charset=windows-1251><title>Москва</title><body>Москва".encode("cp1251")
+    text, encoding = charset.decode(body, "text/html")
+    assert (encoding, text.endswith("Москва")) == ("cp1251", True)
+
+
+@pytest.mark.parametrize(
+    "after", ["<body><meta charset=koi8-r>", "<script><meta charset=koi8-r>", "<!--<meta charset=koi8-r>"]
+)
+def test_none_is_behind_the_body_or_in_what_does_not_end(after: str) -> None:
+    assert charset.decode(f"<title>x</title>{after}".encode(), "text/html")[1] == "utf-8"

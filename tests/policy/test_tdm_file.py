@@ -41,6 +41,15 @@ FILES_OURS = [
     (tdmrep(("docs/", 1)), "/docs/x", {"tdm-reservation": "1"}),  # no slash before it
     (tdmrep(("*", 1)), "/x", {"tdm-reservation": "1"}),
     (tdmrep(("*.pdf", 1)), "/x.pdf", {"tdm-reservation": "1"}),
+    (tdmrep(("/", 1.0)), "/", {"tdm-reservation": "1"}),  # JSON knows one kind of number
+    (tdmrep(("/", 0.5)), "/", {"tdm-reservation": "0.5"}),
+    (tdmrep(("https://site.test/docs/*.pdf", 1)), "/docs/x.pdf", {"tdm-reservation": "1"}),  # a whole URL
+    (tdmrep(("HTTP://site.test:8080", 1)), "/x", {"tdm-reservation": "1"}),
+    (tdmrep(("https://other.test/", 0), ("/", 1)), "/x", {"tdm-reservation": "1"}),
+    (tdmrep(("/to/https://site.test/x", 1)), "/x", {}),
+    (b'[{"Location": "/", " TDM-Reservation": 1}]', "/", {"tdm-reservation": "1"}),
+    (b'[{"location": "/", "tdm-reservation": 1, "by": "K\xf6ln"}]', "/", {"tdm-reservation": "1"}),
+    (tdmrep(("/", 1)).decode().encode("utf-16"), "/", {"tdm-reservation": "1"}),
     (tdmrep(("", 1)), "/", {}),
     (tdmrep((7, 1), (None, 1)), "/", {}),
     (b'[7, null, "x", [], {}, {"location": "/", "tdm-reservation": 1}]', "/", {"tdm-reservation": "1"}),

@@ -119,6 +119,19 @@ def test_less_is_none(engine: Engine, by_s: float) -> None:
     assert look(engine) is None
 
 
+@pytest.mark.parametrize("by_s", [4.0, -4.0])
+def test_small_ones_add_up(engine: Engine, by_s: float) -> None:
+    """Four seconds every two would end a lease of a minute in twenty."""
+    look(engine)
+    query = "UPDATE clocks SET at = at - make_interval(secs => 2 + :by_s), boot_s = boot_s - 2"
+    sql(engine, query, by_s=by_s)
+    assert look(engine) is None
+    sql(engine, query, by_s=by_s)
+    found = look(engine)
+    assert found is not None
+    assert found.by_s == pytest.approx(2 * by_s, abs=NEAR_S)
+
+
 # --- nothing is lent meanwhile -----------------------------------------------------------------------------------
 
 

@@ -27,6 +27,7 @@ from app.store.crawls import Crawl
 
 LOOK_BACK: Final = timedelta(seconds=60)
 JSONL: Final = "jsonl"
+_BEGIN: Final = b'{"url":"'  # of a page's line
 
 
 @dataclass(slots=True, kw_only=True)
@@ -106,6 +107,8 @@ def check(to: str) -> None:
         rows.check(columns_of(name is None))
         if name is None and place.get(progress.NAME) is None and any(Path(to).iterdir()):
             raise InputError(f"--to {to}", "holds other files; name a new folder")
+        if name is not None and os.path.lexists(to) and not Path(to).is_file():
+            raise InputError(f"--to {to}", "is no plain file; name another")
 
 
 @contextmanager
@@ -153,7 +156,7 @@ def _recalled(file: BinaryIO, to: str) -> dict[str, datetime]:
     file.seek(0)
     written, whole = dict[str, datetime](), 0
     for line in file:
-        if not line.endswith(b"\n"):
+        if not line.endswith(b"\n") and line.startswith(_BEGIN[: len(line)]):
             break
         try:
             page = orjson.loads(line)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 import orjson
 
+from app import owned
 from app.clock import EPOCH
 from app.errors import InputError
 from app.extras import to_install
@@ -71,7 +72,7 @@ def writer(form: ExportFormat, *, spreadsheet: bool = False) -> Write:
 def write_jsonl(path: Path, columns: Sequence[ExportColumn], batches: Iterable[list[Row]]) -> None:
     """Write an object a line; times in ISO 8601, UTC."""
     names = [column.name for column in columns]
-    with path.open("wb") as file:
+    with open(path, "wb", opener=owned.open_draft) as file:
         for batch in batches:
             for row in batch:
                 file.write(line(dict(zip(names, row, strict=True))))
@@ -84,7 +85,7 @@ def write_csv(
 
     spreadsheet: with a ' before each text that one would run as a formula"""
     cell = _inert_cell if spreadsheet else _cell
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with open(path, "w", encoding="utf-8", newline="", opener=owned.open_draft) as file:
         file.writelines(_records([[column.name for column in columns]]))
         for batch in batches:
             file.writelines(_records([[cell(value) for value in row] for row in batch]))
@@ -154,7 +155,7 @@ def write_parquet(path: Path, columns: Sequence[ExportColumn], batches: Iterable
         except BaseException as error:  # noqa: BLE001  # it passes through Rust, which would say it in other words
             failed.append(error)
 
-    with path.open("wb") as file:
+    with open(path, "wb", opener=owned.open_draft) as file:
         write(
             RecordBatchReader.from_batches(schema, records()),
             _Sink(file, failed),  # type: ignore[arg-type]  # it has what arro3 calls of a file

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
+from app import owned
 from app.errors import InputError, ServiceError
 from app.extras import to_install
 from app.features.archive.place import Remote
@@ -92,8 +93,7 @@ class ObjectTarget:
 def put(place: ExportPlace, name: str, text: str) -> None:
     """Write a whole file."""
     draft = place.draft(name)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW  # a link there would lead out of the export
-    with open(os.open(draft, flags, 0o666), "w", encoding="utf-8") as file:
+    with open(draft, "w", encoding="utf-8", opener=owned.open_draft) as file:
         file.write(text)
     place.keep(name, draft)
 
@@ -143,7 +143,8 @@ def _alone(to: str, path: Path) -> Iterator[None]:
     path: of the folder, or of a single file's draft
     """
     try:
-        held = os.open(path, os.O_RDONLY | (0 if os.path.isdir(path) else os.O_CREAT), 0o666)
+        flags = 0 if os.path.isdir(path) else os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+        held = os.open(path, os.O_RDONLY | flags, 0o666)
     except OSError as error:
         raise InputError(f"--to {to}", f"cannot be written ({error.strerror}); name another place") from error
     try:

@@ -1,6 +1,8 @@
 """Exports of planted rows: every row of the crawl once, whatever the format, the parts and the crash in between."""
 
 import json
+import os
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -208,6 +210,25 @@ def test_a_place_has_one_export_at_a_time(planted: Planted, to: str, whole: str)
     assert refused
     assert sorted(row["url"] for row in lines(planted.folder / whole)) == urls_of(planted)
     assert planted.export("pages", "x.jsonl").rows == ALL
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("make", [Path.symlink_to, Path.hardlink_to, lambda path, _: os.mkfifo(path)])
+@pytest.mark.parametrize("name", ["out.{}", "parts/part-00001.{}", "state/export.json"])
+def test_what_another_user_put_in_the_way_is_not_written_to(
+    planted: Planted, form: str, make: Callable[[Path, Path], None], name: str
+) -> None:
+    """In a folder that both may write to: a file that its owner alone may write, or a pipe that nobody reads."""
+    mine = planted.folder / "mine"
+    mine.write_text("mine")
+    path = planted.folder / name.format(form)
+    path.parent.mkdir(exist_ok=True)
+    make(path.with_name(f".{path.name}.part"), mine)
+    to = path if path.parent == planted.folder else path.parent
+    with pytest.raises(InputError, match=rf"--to {re.escape(str(to.parent))}.*: cannot be written \(.*\);"):
+        planted.export("pages", str(to), form=form)
+    assert mine.read_text() == "mine"
+    assert not path.exists()
 
 
 class _Killed(Exception):

@@ -139,9 +139,16 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_starts(tmp_pa
         check(to.format(folder=tmp_path))
 
 
-def test_a_file_of_other_lines_is_left_alone(planted: Planted) -> None:
+@pytest.mark.parametrize("text", ['{"name": "mine"}\n', '{"name": "mine"}', "mine", "\n", '{"url":1}'])
+def test_a_file_of_other_lines_is_left_alone(planted: Planted, text: str) -> None:
     path = planted.folder / "other.jsonl"
-    path.write_text('{"name": "mine"}\n')
+    path.write_text(text)
     with pytest.raises(InputError, match="holds other lines"):
         follow(planted, "other.jsonl")
-    assert path.read_text() == '{"name": "mine"}\n'
+    assert path.read_text() == text
+
+
+def test_a_pipe_is_no_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    with pytest.raises(InputError, match="is no plain file; name another"):
+        check(str(tmp_path / "pipe.jsonl"))

@@ -120,6 +120,34 @@ def test_a_frame_of_a_stranger_in_the_own_page_asks_without(entitled: Worker, ow
     }
 
 
+def test_nor_do_own_frames_of_a_strangers_frame(
+    entitled: Worker, own: Site, stranger: Site, browsers: Browsers
+) -> None:
+    """A frame may send those below it anywhere, whoever's document is there: to /logout, for example."""
+    own.pages |= {
+        "/": shell(("/own.js",)),
+        "/own.js": script(
+            f"""for (const url of ["/inner", "{stranger.url("/frame")}"]) {{
+                const frame = document.createElement("iframe"); frame.src = url; document.body.append(frame);
+            }}"""
+        ),
+        "/inner": html("/x", head="<script src=/of-inner.js></script>"),
+        "/open": html("/x", head="<script src=/of-open.js></script>"),
+    }
+    stranger.pages["/frame"] = html(
+        head=f"""<body><script>const frame = document.createElement("iframe"); frame.src = "{own.url("/open")}";
+        frame.onload = () => {{ frame.onload = null; frame.src = "{own.url("/logout")}"; }};
+        document.body.append(frame);</script>"""
+    )
+    start(entitled, own.url("/"), stranger.url("/"), budgets=Budgets(max_depth=0))
+    go(entitled)
+    go(entitled)
+    render(entitled, browsers)
+    found = given(own)
+    assert [found.get(path) for path in ("/own.js", "/inner", "/of-inner.js")] == [True] * 3
+    assert [found.get(path) for path in ("/open", "/of-open.js", "/logout")] == [False] * 3
+
+
 def test_its_robots_txt_is_asked_for_without_them_on_a_strangers_behalf(
     entitled: Worker, own: Site, stranger: Site
 ) -> None:
