@@ -137,7 +137,7 @@ def test_a_visit_that_ends_at_its_time_leaves_refused_urls_queued(make: Callable
 
 
 def test_more_than_are_kept_of_a_trap_are_fetched(worker: Worker, site: Site) -> None:
-    paths = shop(site, "/p/{}".format, many=1_000)
+    paths = shop(site, "/p/{}".format, many=700)
     start(worker, site.url(), budgets=Budgets(max_pages=2 * len(site.pages)))
     run(worker)
     assert set(paths) - set(site.pages_asked) == set()
