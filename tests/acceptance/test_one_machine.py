@@ -14,6 +14,10 @@ from tests.cli.conftest import run
 from tests.crawl.web import Web
 
 pytestmark = pytest.mark.acceptance
+SUMMARY = {
+    *("crawl", "state", "pages", "fetches", "failed", "suppressed", "ended_because", "new", "changed", "gone", "bytes"),
+    *("seconds", "dsn", "password_file", "home"),
+}
 
 
 @pytest.mark.smoke
@@ -27,23 +31,7 @@ def test_a_crawl_from_nothing_to_its_end_and_round_again(
     first = tiptoe.run(*command)
 
     assert first.code == 0, first.err
-    assert set(first.summary) == {
-        "crawl",
-        "state",
-        "pages",
-        "fetches",
-        "failed",
-        "suppressed",
-        "ended_because",
-        "new",
-        "changed",
-        "gone",
-        "bytes",
-        "seconds",
-        "dsn",
-        "password_file",
-        "home",
-    }
+    assert set(first.summary) == SUMMARY
     assert (first.summary["crawl"], first.summary["state"], first.summary["pages"]) == ("docs", "finished", 25)
     assert site.paths[0] == "/robots.txt"
     assert sorted(site.pages_asked) == sorted(paths)  # each once, /private/ never
