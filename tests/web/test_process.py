@@ -87,7 +87,9 @@ def test_it_serves_until_a_signal_and_leaves_nothing(
         requests.get(f"http://127.0.0.1:{port}/healthz", timeout=5)
 
 
-def test_a_service_keeps_no_token_and_is_opened_by_a_new_url(database_url: str, port: int, tmp_path: Path) -> None:
+def test_a_service_keeps_no_token_and_is_opened_by_a_new_url(
+    database_url: str, port: int, tmp_path: Path, tiptoe: Tiptoe, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its journal is read by others, and later. A person types the command again: the next morning, in another
     browser."""
     given, (ours, journal) = environment(database_url, port), socket.socketpair()
@@ -100,9 +102,9 @@ def test_a_service_keeps_no_token_and_is_opened_by_a_new_url(database_url: str, 
         assert list((tmp_path / ".tiptoe" / "run").glob("web-invited-*")) == []
         with web(given, tmp_path, stdout=subprocess.PIPE) as second:
             url = second.communicate(timeout=60)[0].strip()
-        with web(given, tmp_path, "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE) as third:
-            out, err = third.communicate(timeout=60)
-        assert (json.loads(out), err) == ({"url": f"http://127.0.0.1:{port}/"}, "")
+        monkeypatch.setenv("TIPTOE_WEB_LISTEN", f"127.0.0.1:{port}")
+        third = tiptoe("web", "--json")
+        assert (third.json, third.err) == ({"url": f"http://127.0.0.1:{port}/"}, "")
         assert requests.get(url, timeout=30).status_code == 200
         assert requests.get(url, timeout=30).status_code == 401, "each opens it once"
 
