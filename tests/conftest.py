@@ -7,7 +7,9 @@ No test sees the TIPTOE_ variables of whoever runs it; commands leave no service
 """
 
 import atexit
+import functools
 import gc
+import importlib.metadata
 import itertools
 import os
 import signal
@@ -58,6 +60,9 @@ def _configure(configure: Callable[..., None], **options: object) -> None:
 structlog.configure = partial(_configure, structlog.configure)
 # A traceback with all local variables in colours takes 2 s of CPU where a worker is among them; ours are plain, too.
 structlog.dev.ConsoleRenderer.get_active().exception_formatter = structlog.dev.plain_traceback
+
+# A worker says which version it is: a thousand of them would read the file of an installed package as often.
+importlib.metadata.version = functools.cache(importlib.metadata.version)
 
 for _name in [name for name in os.environ if name.startswith("TIPTOE_")]:
     del os.environ[_name]

@@ -5,6 +5,7 @@ from texts of ours alone. The list of exceptions says why each is none of a site
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -55,6 +56,8 @@ def is_ours(pattern: ast.expr, texts: set[str]) -> bool:
 
 def calls(source: str) -> Iterator[str]:
     """The names in each pattern that a module gives to `re` and that is not ours; other ways to reach `re`, too."""
+    if not re.search(r"\b(re|regex)\b", source):
+        return
     tree = ast.parse(source)
     texts: set[str] = set()
     for node in tree.body:

@@ -45,9 +45,8 @@ def said(project: Path, *options: str, addopts: str = "") -> tuple[int, list[str
     return ran.returncode, ran.stdout.splitlines()
 
 
-@pytest.mark.parametrize("processes", ["0", "2"])
-def test_a_run_prints_rooms_then_failures_then_the_verdict(project: Path, processes: str) -> None:
-    code, lines = said(project, "-n", processes)
+def test_a_run_prints_rooms_then_failures_then_the_verdict(project: Path) -> None:
+    code, lines = said(project, "-n", "2")
     assert code == 1
     rooms = sorted(re.sub(r" +\d+\.\d s", "", line) for line in lines if re.search(r"\d tests ", line))
     assert [" ".join(line.split()) for line in rooms] == [
@@ -74,9 +73,12 @@ def test_options_of_the_user_hold(project: Path) -> None:
 
 
 def test_an_interrupted_run_says_how_far_each_room_came(project: Path) -> None:
+    """In one process."""
     code, lines = said(project, "-x", "-p", "no:randomly")
     assert code == 1
     assert any(re.fullmatch(r"tests +1 tests .+ 1 failed", line) for line in lines)
+    assert any("OSError: gone" in line for line in lines)
+    assert re.fullmatch(r"(.+ )?1 error in .+s", lines[-1])
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """`tiptoe crawl` from nothing to a finished crawl, through interruptions, and round again."""
 
 import json
+import os
 import random
 import signal
 from urllib.parse import quote
@@ -9,13 +10,20 @@ import psycopg
 import pytest
 
 from tests.acceptance.conftest import Tiptoe, kill_group, manual, serving, until
+from tests.cli.conftest import run
 from tests.crawl.web import Web
 
 pytestmark = pytest.mark.acceptance
+SUMMARY = {
+    *("crawl", "state", "pages", "fetches", "failed", "suppressed", "ended_because", "new", "changed", "gone", "bytes"),
+    *("seconds", "dsn", "password_file", "home"),
+}
 
 
 @pytest.mark.smoke
-def test_a_crawl_from_nothing_to_its_end_and_round_again(tiptoe: Tiptoe, web: Web) -> None:
+def test_a_crawl_from_nothing_to_its_end_and_round_again(
+    tiptoe: Tiptoe, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
     site = web.site()
     paths = manual(site, 25)
     command = ("crawl", site.url("/"), "--name", "docs", "--json")
@@ -23,23 +31,7 @@ def test_a_crawl_from_nothing_to_its_end_and_round_again(tiptoe: Tiptoe, web: We
     first = tiptoe.run(*command)
 
     assert first.code == 0, first.err
-    assert set(first.summary) == {
-        "crawl",
-        "state",
-        "pages",
-        "fetches",
-        "failed",
-        "suppressed",
-        "ended_because",
-        "new",
-        "changed",
-        "gone",
-        "bytes",
-        "seconds",
-        "dsn",
-        "password_file",
-        "home",
-    }
+    assert set(first.summary) == SUMMARY
     assert (first.summary["crawl"], first.summary["state"], first.summary["pages"]) == ("docs", "finished", 25)
     assert site.paths[0] == "/robots.txt"
     assert sorted(site.pages_asked) == sorted(paths)  # each once, /private/ never
@@ -59,12 +51,14 @@ def test_a_crawl_from_nothing_to_its_end_and_round_again(tiptoe: Tiptoe, web: We
         assert {hit.status for hit in pages} == {304}
         assert sum(hit.body_bytes for hit in pages) == 0
 
-        titles = tiptoe.sql("SELECT title FROM pages ORDER BY title")
+        for name in tiptoe.env.keys() - os.environ.keys():
+            monkeypatch.setenv(name, tiptoe.env[name])
+        monkeypatch.chdir(tiptoe.home.parent)
+        titles = run("sql", "SELECT title FROM pages ORDER BY title", "--json").json  # in this process, as the next are
         assert len(titles) == 25
         assert titles[0] == {"title": "Page 0"}
-        assert tiptoe.run("audit").code == 0
-        why = tiptoe.run("url", "why", site.url("/private/no.html"))
-        assert "Disallow: /private/" in why.out
+        assert run("audit").code == 0
+        assert "Disallow: /private/" in run("url", "why", site.url("/private/no.html")).out
 
 
 @pytest.mark.faults

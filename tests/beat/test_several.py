@@ -77,11 +77,11 @@ def test_a_crawl_ends_once(engine: Engine, processes: int) -> None:
 
 @PROCESSES
 def test_a_trace_of_a_crash_is_repaired_once(engine: Engine, processes: int) -> None:
-    sql(engine, HOSTS, n=400)
+    sql(engine, HOSTS, n=200)
     sql(engine, URLS, crawl=make_crawl(engine), state="queued")
     sql(engine, VISITS)
     found = at_once(processes, lambda: sweep(engine))
-    assert {kind: sum(each[kind] for each in found) for kind in ("woken", "lost")} == {"woken": 400, "lost": 400}
+    assert {kind: sum(each[kind] for each in found) for kind in ("woken", "lost")} == {"woken": 200, "lost": 200}
 
 
 @PROCESSES

@@ -190,9 +190,10 @@ def test_a_browser_is_replaced_when_it_is_worn(chromium: Chromium, wear: Wear, i
 
 
 def test_an_idle_browser_is_retired(chromium: Chromium) -> None:
-    before = launchers()
+    before, seen = launchers(), list[set[int]]()
     browsers = Browsers(chromium.path, idle_s=0.1)
-    browsers.render(plain("/react/"), Site(), AMPLE, user_agent="Tiptoe")
+    browsers.render(plain("/react/"), looking(lambda: seen.append(launchers())), AMPLE, user_agent="Tiptoe")
+    assert len(seen[0] - before) == 1
     until(lambda: launchers() <= before, "the browser is retired")
     browsers.close()
 

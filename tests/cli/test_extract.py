@@ -108,17 +108,20 @@ def failing(shelf: Shelf, titles: list[str], size: object = 2) -> None:
     Path("parts.py").write_text(PARTS.format(size=size))
 
 
-def test_failures_of_a_field_are_one_group_whatever_the_values(tiptoe: Tiptoe, shelf: Shelf) -> None:
-    failing(shelf, [f"{n} euros (got {n}); Part.x: no" for n in range(5)] + ["7"])
+def test_failures_of_a_field_and_of_a_line_are_a_group_each_whatever_they_say(tiptoe: Tiptoe, shelf: Shelf) -> None:
+    euros = [f"{n} euros (got {n}); Part.x: no" for n in range(5)]
+    failing(shelf, [*euros, *(f"word {n}" for n in range(4)), "7"])
     ran = tiptoe("extract", "run", "parts.py", "--crawl", "shop")
-    assert (ran.code, "5 failed" in ran.out) == (1, True)
-    (cause,) = tiptoe("extract", "status", "parts", "--json").json["causes"]
+    assert (ran.code, "9 failed" in ran.out) == (1, True)
+    cause, raised = tiptoe("extract", "status", "parts", "--json").json["causes"]
     assert (cause["field"], cause["count"], len(cause["values"]), len(cause["urls"])) == ("Part.price", 5, 3, 3)
     assert cause["cause"].startswith("item does not fit: Part.price: Input should be a valid number")
     assert "euros" not in cause["cause"]
     said = tiptoe("extract", "status", "parts.py").out
     assert "5 pages: item does not fit: Part.price: Input should be a valid number" in said
     assert "0 euros" in said
+    assert (raised["count"], raised["field"]) == (4, None)
+    assert raised["cause"].startswith("raised ValueError: could not convert string to float: 'word")
 
 
 def test_an_item_with_two_faults_counts_for_both_fields(tiptoe: Tiptoe, shelf: Shelf) -> None:
@@ -126,14 +129,6 @@ def test_an_item_with_two_faults_counts_for_both_fields(tiptoe: Tiptoe, shelf: S
     tiptoe("extract", "run", "parts.py", "--crawl", "shop")
     causes = tiptoe("extract", "status", "parts", "--json").json["causes"]
     assert [(cause["field"], cause["count"]) for cause in causes] == [("Part.sizes[]", 2), ("Part.price", 1)]
-
-
-def test_errors_of_one_line_are_one_group_whatever_they_say(tiptoe: Tiptoe, shelf: Shelf) -> None:
-    failing(shelf, [f"word {n}" for n in range(4)])
-    tiptoe("extract", "run", "parts.py", "--crawl", "shop")
-    (cause,) = tiptoe("extract", "status", "parts", "--json").json["causes"]
-    assert (cause["count"], cause["field"]) == (4, None)
-    assert cause["cause"].startswith("raised ValueError: could not convert string to float: 'word")
 
 
 def test_a_run_that_finds_only_failed_pages_says_what_to_do(tiptoe: Tiptoe, shelf: Shelf) -> None:

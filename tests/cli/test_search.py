@@ -102,18 +102,19 @@ def test_it_says_what_is_not_indexed(tiptoe: Tiptoe, site: Site, engine: Engine)
 
 
 # arguments → what is wrong, and what would do
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [
-        (["nix", "pasta"], "crawl nix: does not exist; there are: plain, docs"),
-        (["docs", ""], "the words to search for: are missing; write one or more, such as: polite crawler"),
-        (["docs", "--", "-pasta"], "'-pasta': only excludes; add a word that pages must have"),
-        (["docs", "!!"], "'!!': has no word to search for; letters and digits make words"),
-        (["docs", "pasta", "--limit", "0"], "--limit 0: is out of range; use 1 to 1,000"),
-        (["docs", "pasta", "--host", "b.test"], "--host b.test: no crawl knows this host; tiptoe host list shows them"),
-        (["docs"], "Missing argument 'WORDS…'; see tiptoe search --help"),
-    ],
-)
-def test_bad_input_is_one_line_with_its_remedy(tiptoe: Tiptoe, site: Site, args: list[str], said: str) -> None:
-    ran = tiptoe("search", *args)
-    assert (ran.code, ran.out, ran.err) == (2, "", f"tiptoe: {said}\n")
+# arguments, the line
+BAD = [
+    (["nix", "pasta"], "crawl nix: does not exist; there are: plain, docs"),
+    (["docs", ""], "the words to search for: are missing; write one or more, such as: polite crawler"),
+    (["docs", "--", "-pasta"], "'-pasta': only excludes; add a word that pages must have"),
+    (["docs", "!!"], "'!!': has no word to search for; letters and digits make words"),
+    (["docs", "pasta", "--limit", "0"], "--limit 0: is out of range; use 1 to 1,000"),
+    (["docs", "pasta", "--host", "b.test"], "--host b.test: no crawl knows this host; tiptoe host list shows them"),
+    (["docs"], "Missing argument 'WORDS…'; see tiptoe search --help"),
+]
+
+
+def test_bad_input_is_one_line_with_its_remedy(tiptoe: Tiptoe, site: Site) -> None:
+    for args, said in BAD:
+        ran = tiptoe("search", *args)
+        assert (ran.code, ran.out, ran.err) == (2, "", f"tiptoe: {said}\n")

@@ -21,7 +21,7 @@ from tests.crawl.writers import ASLEEP, MISCOUNTED, SETTINGS, Fleet, Webmaster, 
 from tests.store.rows import Aside, make_crawl, one, sql
 
 Make = Callable[..., Worker]
-ACTS, REQUESTS = 6, 60
+ACTS, REQUESTS = 4, 40
 LONG_S = float(os.environ.get("STRESS_S", 600)) if os.environ.get("FAULTS") == "long" else None
 DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
 

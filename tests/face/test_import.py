@@ -59,8 +59,19 @@ def test_and_still_it_can_be_imported_first_or_last(own: Path) -> None:
     assert (ran.stdout, ran.stderr) == ("True\n", "")
 
 
-@pytest.mark.parametrize("names", [("app/__init__.py", "workers/__init__.py"), ("app.py",)], ids=["packages", "module"])
-@pytest.mark.parametrize("command", [[sys.executable, "-m", "tiptoe"], [str(BIN / "tiptoe")]], ids=["-m", "console"])
+PACKAGES = ("app/__init__.py", "workers/__init__.py")
+
+
+# python -m has the folder first on its path, a script has not
+@pytest.mark.parametrize(
+    ("names", "command"),
+    [
+        (PACKAGES, [sys.executable, "-m", "tiptoe"]),
+        (("app.py",), [sys.executable, "-m", "tiptoe"]),
+        (PACKAGES, [str(BIN / "tiptoe")]),
+    ],
+    ids=["packages, -m", "module, -m", "packages, console"],
+)
 def test_no_command_minds(tmp_path: Path, names: tuple[str, ...], command: list[str]) -> None:
     for path in (tmp_path / name for name in names):
         path.parent.mkdir(exist_ok=True)

@@ -78,6 +78,11 @@ def end(child: "subprocess.Popen[str]") -> None:
     assert child.returncode == 0
 
 
+def kill(child: "subprocess.Popen[str]") -> None:
+    os.killpg(child.pid, signal.SIGKILL)
+    child.communicate()
+
+
 class Commands:
     """Other commands that use a home's services until they are ended. No failing test leaves one behind."""
 
@@ -99,5 +104,4 @@ class Commands:
     def kill_all(self) -> None:
         for child in self._all:
             if child.poll() is None:
-                os.killpg(child.pid, signal.SIGKILL)
-                child.communicate()
+                kill(child)

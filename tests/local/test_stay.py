@@ -14,7 +14,7 @@ from app.local.home import is_held
 from app.local.services import data_dir
 from app.local.supervisor import keeper_id
 from tests.faults.waiting import until
-from tests.local.served import SOURCE, Commands, ask, end, first_line, processes_in
+from tests.local.served import SOURCE, Commands, ask, end, first_line, kill, processes_in
 
 LONG_S = 3_600.0
 NAMES = ("postgres", "valkey")
@@ -46,12 +46,12 @@ def test_commands_in_a_row_start_the_servers_once(home: Path, commands: Commands
     end(first)
     running = keepers(home)
     assert None not in running
-    for _ in range(3):
+    for ending in (end, kill, end):  # a command that is killed leaves them for the next one too
         later = commands.start(home, stay_s=LONG_S)
         told = first_line(later)
         assert told.startswith("() ")
         assert ask(told.split()[-1], "SELECT 1") == 1
-        end(later)
+        ending(later)
         assert keepers(home) == running
 
 
@@ -77,16 +77,6 @@ def test_they_end_by_themselves_once_nobody_used_them_for_a_while(
         end(child)
     until(lambda: not processes_in(home), "no process is left in the folder")
     assert not any(is_held(home / "run" / f"{name}.keeper") for name in NAMES)
-
-
-def test_after_a_kill_they_run_on_for_the_next_command(home: Path, commands: Commands) -> None:
-    first_line(commands.start(home, stay_s=LONG_S))
-    running = keepers(home)
-    commands.kill_all()
-    later = commands.start(home, stay_s=LONG_S)
-    assert first_line(later).startswith("() ")
-    end(later)
-    assert keepers(home) == running
 
 
 def test_a_command_that_lets_none_stay_ends_them(home: Path, commands: Commands) -> None:

@@ -213,8 +213,9 @@ def test_any_markup_is_written(parts: list[str]) -> None:
     assert isinstance(markdown.of("".join(parts).replace("|", " "), URL), str)
 
 
-# name, document of 256 KiB, characters of Markdown for each octet of it at most
-MANY = 256 * 1024
+# name, document of 64 KiB, or of 256 where a page may have so much that a small one is not in proportion,
+# characters of Markdown for each octet of it at most
+MANY, ALL = 64 * 1024, 256 * 1024
 LARGE = [
     ("lines in quotations", "<blockquote>" * 100 + "<p>" + "x<br>" * (MANY // 5), 8),
     ("code in quotations", "<blockquote>" * 100 + "<pre>" + "x\n" * (MANY // 2), 14),
@@ -223,10 +224,10 @@ LARGE = [
     ("admonitions", '<div class="admonition"><p class="admonition-title">N</p>' * 100 + "<p>x</p>" * (MANY // 8), 8),
     ("a wide and long table", "<table><tr>" + "<td>x" * (MANY // 10) + "<tr><td>y" * (MANY // 18), 8),
     ("cells that span", "<table>" + "<tr><td colspan=1000>x<td>y" * (MANY // 27), 8),
-    ("many tables", ("<table><tr>" + "<td>x" * 200 + "<tr><td>y" * 200 + "</table>") * (MANY // 2_800), 8),
-    ("a base of many folders", f'<base href="/{"a/" * 900}">' + "<a href=x>y</a> " * (MANY // 16), 16),
+    ("many tables", ("<table><tr>" + "<td>x" * 200 + "<tr><td>y" * 200 + "</table>") * (ALL // 2_800), 8 * 4),
+    ("a base of many folders", f'<base href="/{"a/" * 900}">' + "<a href=x>y</a> " * (ALL // 16), 16 * 4),
     ("a base beyond all sense", f'<base href="/{"a/" * 9_000}">' + "<a href=x>y</a> " * (MANY // 16), 8),
-    ("sources of pictures", f'<base href="/{"a/" * 900}">' + "<img alt=y src=x> " * (MANY // 18), 16),
+    ("sources of pictures", f'<base href="/{"a/" * 900}">' + "<img alt=y src=x> " * (ALL // 18), 16 * 4),
 ]
 
 

@@ -156,15 +156,19 @@ def rows(file: str, part: str) -> list[Any]:
     return [pytest.param(row, id=row["name"]) for row in json.loads(path.read_text())[part]]
 
 
-@pytest.mark.parametrize("row", rows("robots_allow.json", "cases"))
-def test_allow(row: dict[str, Any]) -> None:
-    body = base64.b64decode(row.get("robots_txt_b64", "")) or row["robots_txt"].encode()
-    url = urlsplit(row["url"])
-    target = (url.path or "/") + (f"?{url.query}" if url.query else "")
-    robots = parse(body, row["user_agent"])
-    assert robots.decide(target).allowed is robots.allowed(target)
-    choice = Choice(True, "demanded") if row["basis"] == NORMATIVE else DECIDED[row["name"]]
-    assert (robots.allowed(target) is row["expected_allowed"]) is choice.agrees, choice.why
+@pytest.mark.skipif(not SUITES.exists(), reason=f"{SUITES} is not there")
+def test_allow() -> None:
+    otherwise = {}
+    for row in json.loads((SUITES / "robots_allow.json").read_text())["cases"]:
+        body = base64.b64decode(row.get("robots_txt_b64", "")) or row["robots_txt"].encode()
+        url = urlsplit(row["url"])
+        target = (url.path or "/") + (f"?{url.query}" if url.query else "")
+        robots = parse(body, row["user_agent"])
+        assert robots.decide(target).allowed is robots.allowed(target), row["name"]
+        choice = Choice(True, "demanded") if row["basis"] == NORMATIVE else DECIDED[row["name"]]
+        if (robots.allowed(target) is row["expected_allowed"]) is not choice.agrees:
+            otherwise[row["name"]] = choice.why
+    assert otherwise == {}
 
 
 @pytest.mark.skipif(not SUITES.exists(), reason=f"{SUITES} is not there")

@@ -65,12 +65,12 @@ def test_whatwg_no_other_port_is_bad() -> None:
     assert set(WHATWG_BAD_PORTS) >= BAD_PORTS
 
 
-@pytest.mark.parametrize("port", WHATWG_BAD_PORTS)
-def test_whatwg_bad_ports_are_refused(port: int) -> None:
-    assert CANON.canonicalise(f"http://h:{port}/") is Refusal.PORT
-    assert CANON.join("http://h/", f"//g.:{port}/a") is Refusal.PORT
-    assert isinstance(Canon(bad_ports={81}).canonicalise(f"http://h:{port}/"), Url)
-    assert isinstance(Canon(bad_ports=()).canonicalise(f"http://h:{port}/"), Url)
+def test_whatwg_bad_ports_are_refused() -> None:
+    for port in WHATWG_BAD_PORTS:
+        assert CANON.canonicalise(f"http://h:{port}/") is Refusal.PORT, port
+        assert CANON.join("http://h/", f"//g.:{port}/a") is Refusal.PORT, port
+        assert isinstance(Canon(bad_ports={81}).canonicalise(f"http://h:{port}/"), Url), port
+        assert isinstance(Canon(bad_ports=()).canonicalise(f"http://h:{port}/"), Url), port
 
 
 @pytest.mark.parametrize("port", [80, 443, 81, 8080, 8443, 3000, 9000, 65_535])

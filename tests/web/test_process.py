@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import requests
 
+from app.cli.web import tell
 from app.config import load
 from app.policy.passwords import matches
 from tests.cli.conftest import Tiptoe, run, tiptoe
@@ -86,37 +87,44 @@ def test_it_serves_until_a_signal_and_leaves_nothing(
         requests.get(f"http://127.0.0.1:{port}/healthz", timeout=5)
 
 
-def test_a_dashboard_that_runs_is_opened_again_by_a_new_url(database_url: str, port: int, tmp_path: Path) -> None:
-    """The next morning, in another browser: the command is typed again."""
-    given = environment(database_url, port)
-    with web(given, tmp_path, stderr=subprocess.PIPE) as process:
+def test_a_service_keeps_no_token_and_is_opened_by_a_new_url(
+    database_url: str, port: int, tmp_path: Path, tiptoe: Tiptoe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its journal is read by others, and later. A person types the command again: the next morning, in another
+    browser."""
+    given, (ours, journal) = environment(database_url, port), socket.socketpair()
+    with closing(ours), closing(journal), web(given, tmp_path, stderr=journal) as process:
         until(lambda: answered(process, f"http://127.0.0.1:{port}/healthz"), "it is served")
+        said = ours.recv(10_000).decode()
+        assert f"http://127.0.0.1:{port}/" in said
+        assert "token" not in said
+        assert "`tiptoe web` prints the URL that opens it" in said
+        assert list((tmp_path / ".tiptoe" / "run").glob("web-invited-*")) == []
         with web(given, tmp_path, stdout=subprocess.PIPE) as second:
             url = second.communicate(timeout=60)[0].strip()
-        with web(given, tmp_path, "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE) as third:
-            out, err = third.communicate(timeout=60)
-        assert (json.loads(out), err) == ({"url": f"http://127.0.0.1:{port}/"}, "")
+        monkeypatch.setenv("TIPTOE_WEB_LISTEN", f"127.0.0.1:{port}")
+        third = tiptoe("web", "--json")
+        assert (third.json, third.err) == ({"url": f"http://127.0.0.1:{port}/"}, "")
         assert requests.get(url, timeout=30).status_code == 200
         assert requests.get(url, timeout=30).status_code == 401, "each opens it once"
 
 
-@pytest.mark.parametrize(
-    "way", [pytest.param("a file", marks=pytest.mark.faults), "a socket, as the journal's", "--json"]
-)
-def test_what_is_kept_has_no_token(database_url: str, port: int, tmp_path: Path, way: str) -> None:
-    """Logs are read by others, and later. A command prints the URL then."""
-    ours, journal = socket.socketpair()
-    kept = tmp_path / "kept"
-    with closing(ours), closing(journal), kept.open("w") as file:
-        options = ["--json"] if way == "--json" else []
-        stderr = journal if way.startswith("a socket") else file
-        with web(environment(database_url, port), tmp_path, *options, stdout=file, stderr=stderr) as process:
-            until(lambda: answered(process, f"http://127.0.0.1:{port}/healthz"), "it is served")
-        said = kept.read_text() + (ours.recv(10_000).decode() if way.startswith("a socket") else "")
-    assert f"http://127.0.0.1:{port}/" in said
-    assert "token" not in said
-    assert "`tiptoe web` prints the URL that opens it" in said
-    assert list((tmp_path / ".tiptoe" / "run").glob("web-invited-*")) == []
+@pytest.mark.parametrize("is_json", [False, True])
+def test_what_is_kept_has_no_token(
+    tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, is_json: bool
+) -> None:
+    """Neither a file, nor the document on standard output whoever reads standard error."""
+    settings = load(home=tmp_path, web_listen=f"127.0.0.1:{port}")
+    with (tmp_path / "kept").open("w+") as file:
+        if not is_json:
+            monkeypatch.setattr(sys, "stderr", file)
+        tell(settings, as_json=is_json)
+        file.seek(0)
+        said = capsys.readouterr()
+        told = said.err or file.read()
+    assert (json.loads(said.out) if is_json else said.out) == ({"url": f"http://127.0.0.1:{port}/"} if is_json else "")
+    assert told == f"dashboard: http://127.0.0.1:{port}/\n`tiptoe web` prints the URL that opens it\n"
+    assert list((tmp_path / "run").glob("web-invited-*")) == []
 
 
 def test_a_port_that_is_taken_is_named_with_the_remedy(tiptoe: Tiptoe, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from sqlalchemy import Engine
 from app import config
 from app.celery import EXTRACT, make_app
 from app.config import load
+from app.features.extract.process import processors
 from app.features.extract.run import AT_ONCE
 from app.model.handler import HandlerSpec
 from tests.features.extract.archived import Shelf, body, items
@@ -135,7 +136,7 @@ def test_handlers_that_do_not_load_are_a_line_of_the_log_and_the_rows_wait(
 
 def test_a_thread_is_free_again_after_its_turn(begin: Callable[[str], None], shelf: Shelf) -> None:
     begin("import nothing_of_this_name\n")
-    for _ in range(20):
+    for _ in range(processors() + 1):  # there are no more of them than processors
         extract.extract.run()
     with extract._turn() as is_ours:
         assert is_ours

@@ -201,7 +201,7 @@ def test_hosts_that_fill_each_other_do_not_lock_each_other_out(
     for site in sites:
         site.pages |= dict.fromkeys(("/", *(f"/{number}" for number in range(400))), answer)
     before = one(worker.engine, DEADLOCKS)
-    start(worker, *(site.url() for site in sites), budgets=Budgets(max_pages=200))
+    start(worker, *(site.url() for site in sites), budgets=Budgets(max_pages=120))
     run(worker, threads=4)
     assert one(worker.engine, "SELECT ended_because FROM crawls") in {"max_pages", "done"}
     assert len(refused(worker.engine)) > 100

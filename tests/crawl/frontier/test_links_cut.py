@@ -11,17 +11,6 @@ from tests.crawl.web import Web, html
 from tests.store.rows import one, sql
 
 
-def test_of_more_than_20_000_the_page_says_so_and_url_why_names_it(worker: Worker, web: Web) -> None:
-    site = web.site()
-    site.pages["/"] = html(*(f"/{n}" for n in range(20_010)))
-    start(worker, site.url(), budgets=Budgets(max_pages=1))
-    run(worker)
-    assert one(worker.engine, "SELECT count(*) FROM urls") == 20_001
-    (page,) = sql(worker.engine, "SELECT links, links_cut FROM pages")
-    assert (page["links"], page["links_cut"]) == (20_000, True)
-    assert [each.links_cut for each in why(worker, site.url("/20009")).elsewhere] == [[site.url()]]
-
-
 def test_as_many_links_as_are_read_are_not_cut() -> None:
     markup = b"".join(b"<a href=%d>x</a>" % n for n in range(10))
     for most, links, is_cut in ((11, 10, False), (10, 10, False), (9, 9, True), (0, 0, True)):
@@ -29,16 +18,19 @@ def test_as_many_links_as_are_read_are_not_cut() -> None:
         assert (len(page.links), page.links_cut) == (links, is_cut)
 
 
-def test_links_of_a_settle_are_bounded_as_a_whole(make: Callable[..., Worker], web: Web) -> None:
-    """The second page of a batch gets the room that the first one left, and says so; a large first one fills it.
-    The page of 9,000 is admitted whole."""
+def test_links_of_a_page_and_of_a_settle_are_bounded(make: Callable[..., Worker], web: Web) -> None:
+    """The second page of a batch gets the room that the first one left, and says so; a large first one fills it. The
+    page of 9,000 is admitted whole; of the one of 20,010 at most 20,000 are, and `url why` names it for the last.
+    """
     worker, site = make(settle_s=600.0), web.site()
     site.pages["/"] = html("/a", "/b")
-    site.pages |= {"/a": html(*(f"/a{n}" for n in range(9_000))), "/b": html(*(f"/b{n}" for n in range(15_000)))}
+    site.pages |= {"/a": html(*(f"/a{n}" for n in range(9_000))), "/b": html(*(f"/b{n}" for n in range(20_010)))}
     start(worker, site.url(), budgets=Budgets(max_pages=3))
     run(worker)
-    urls, cut = (20_003, 1) if site.pages_asked == ["/", "/a", "/b"] else (24_003, 0)
+    urls, links = (20_003, 11_000) if site.pages_asked == ["/", "/a", "/b"] else (29_003, 20_000)
     assert one(worker.engine, "SELECT count(*) FROM urls") == urls
-    assert one(worker.engine, "SELECT count(*) FROM pages WHERE links_cut") == cut
+    cut = sql(worker.engine, "SELECT url, links FROM pages WHERE links_cut")
+    assert [(page["url"], page["links"]) for page in cut] == [(site.url("/b"), links)]
+    assert [each.links_cut for each in why(worker, site.url("/b20009")).elsewhere] == [[site.url("/b")]]
     assert one(worker.engine, "SELECT count(*) FROM urls WHERE url LIKE '%/a%'") == 9_001
     assert one(worker.engine, "SELECT links_cut FROM pages WHERE url LIKE '%/a'") is False

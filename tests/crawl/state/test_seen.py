@@ -27,11 +27,12 @@ def crowded() -> tuple[KnownKeys, list[bytes]]:
 
 
 def test_an_evicted_key_is_kept_in_mind(crowded: tuple[KnownKeys, list[bytes]]) -> None:
-    """None is lost that was evicted after the table was half full; those that are still in it need no filter."""
+    """None is lost that was evicted after the table was half full; those that are still in it need no filter. A fourth
+    of them is looked at."""
     known, keys = crowded
-    later = keys[KnownKeys.SLOTS :]
+    later = keys[KnownKeys.SLOTS :: 4]
     assert all(known.has(1, key) or known.may_have(1, key) for key in later)
-    assert 0.6 < sum(not known.has(1, key) for key in keys) / len(keys) < 0.75
+    assert 0.6 < sum(not known.has(1, key) for key in keys[::4]) / len(keys[::4]) < 0.75
 
 
 def test_keys_never_met_and_those_of_other_crawls_are_hardly_ever_taken_for_known(

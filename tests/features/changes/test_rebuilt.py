@@ -28,7 +28,7 @@ from tests.features.changes import writer
 from tests.features.changes.rebuilt import Pages, apply, final, stored
 from tests.store.rows import sql
 
-MOMENTS, KILLS = (200, 200) if os.environ.get("FAULTS") == "long" else (12, 6)
+MOMENTS, KILLS = (200, 200) if os.environ.get("FAULTS") == "long" else (8, 4)
 _forks = multiprocessing.get_context("forkserver")
 _forks.set_forkserver_preload([writer.__name__])
 WRITERS, SITES, PAGES = 3, 5, 8

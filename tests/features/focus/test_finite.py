@@ -21,7 +21,7 @@ from tests.crawl.web import Answer, Hit, Site, Web
 from tests.features.focus.test_traps import asked, words
 from tests.store.rows import one
 
-PRODUCTS = 400
+PRODUCTS = 200  # twice what is fetched of any site
 WHERE = " in a profile's [traps]"
 FRAME = (
     "Delivery takes two or three working days within the country and a week to all the other countries.",
@@ -119,7 +119,7 @@ def test_a_catalogue_whose_pages_have_no_frame_is_fetched_whole(worker: Worker, 
 @pytest.mark.parametrize("each", [10, 40])
 def test_a_catalogue_in_which_some_pages_have_prose_is_fetched_whole(worker: Worker, site: Site, each: int) -> None:
     """Their pattern turns with each of them, and what is queued by that and refused anew is no growth."""
-    paths = shop(site, "/p/{}".format, many=240)
+    paths = shop(site, "/p/{}".format, many=PRODUCTS)
     for n, path in list(enumerate(paths))[each - 1 :: each]:
         site.pages[path] = page(f"Product {n}", words(path))
     start(worker, site.url(), budgets=Budgets(max_pages=2 * len(site.pages)))
@@ -137,7 +137,7 @@ def test_a_visit_that_ends_at_its_time_leaves_refused_urls_queued(make: Callable
 
 
 def test_more_than_are_kept_of_a_trap_are_fetched(worker: Worker, site: Site) -> None:
-    paths = shop(site, "/p/{}".format, many=1_200)
+    paths = shop(site, "/p/{}".format, many=700)
     start(worker, site.url(), budgets=Budgets(max_pages=2 * len(site.pages)))
     run(worker)
     assert set(paths) - set(site.pages_asked) == set()

@@ -1,6 +1,7 @@
 """A crawl of a trap world with the profile "general": it gets the good pages, and leaves the traps alone.
 
-The world is drawn anew at each run; the seed is printed where it fails.
+The world is drawn anew at each run; the seed is printed where it fails. A trap costs as many requests on a small site
+as on a large one, so small ones are crawled, and the large one under FAULTS=long.
 """
 
 from collections import Counter
@@ -8,18 +9,23 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random, SystemRandom
 
+import pytest
+
 from app.crawl.state.worker import Worker
 from app.model import Budgets
 from app.policy.focus.shape import shape_of
 from tests.crawl.loop import run, start
 from tests.crawl.web import Site, Web
+from tests.faults.pace import IS_LONG
 from tests.features.focus.software_sites import Events, Numbers, SoftwareSite
 from tests.features.focus.trap_world import TrapSite, TrapWorld, breadth_first
 
 SIZE = 800  # pages of documentation: 1,700 good pages in all
+SMALL = 200  # 420
 ALWAYS = {"/robots.txt", "/sitemap.xml"}
 
 
+@pytest.mark.skipif(not IS_LONG, reason="the long form's")
 def test_a_budget_goes_to_the_good_pages(make: Callable[..., Worker], web: Web) -> None:
     seed = SystemRandom().randrange(10**9)
     world = TrapWorld(seed, size=SIZE)
@@ -44,10 +50,12 @@ def test_a_budget_goes_to_the_good_pages(make: Callable[..., Worker], web: Web) 
 
 
 def test_three_small_sites_lose_little_to_traps(make: Callable[..., Worker], web: Web) -> None:
-    """One budget for 640, 310 and 170 good pages. Each kind of trap costs some three requests, so a small site more."""
+    """One budget for 420, 310 and 170 good pages, of which a plain crawl of the first gets few."""
     seed = SystemRandom().randrange(10**9)
     first = TrapSite("127.77.1.4")
-    first.world = TrapWorld(seed)
+    first.world = TrapWorld(seed, size=SMALL)
+    plain, _ = judged(first.world, breadth_first(TrapWorld(seed, size=SMALL), int(1.2 * len(first.world.good))))
+    assert plain < 0.7, seed
     sites: list[tuple[Site, set[str], set[str]]] = [(first, first.world.good, set())]
     for number, kind in enumerate((Events, Numbers)):
         site = SoftwareSite(f"127.77.1.{5 + number}")
@@ -60,12 +68,12 @@ def test_three_small_sites_lose_little_to_traps(make: Callable[..., Worker], web
     run(worker)
     asked = [(path, good, fair) for site, good, fair in sites for path in site.pages_asked]
     missed = sum(len(good - set(site.pages_asked)) for site, good, _ in sites)
-    traps = sum(path not in good | fair for path, good, fair in asked) / len(asked)
+    traps = sum(path not in good | fair for path, good, fair in asked)
     kinds = Counter(shape_of(path).name for path, good, fair in asked if path not in good | fair).most_common(9)
-    shown = f"seed {seed}: {missed} of {every} good pages missed, {traps:.1%} of {len(asked)} requests on traps {kinds}"
+    shown = f"seed {seed}: {missed} of {every} good pages missed, {traps} of {len(asked)} requests on traps {kinds}"
     print(shown)
     assert missed <= 0.01 * every, shown
-    assert traps <= 0.08, shown  # draws: 0.043 to 0.060; a rare one must not fail a build
+    assert traps <= 108, shown  # draws: 58 to 81; a rare one must not fail a build
 
 
 def judged(world: TrapWorld, asked: list[str]) -> tuple[float, float]:

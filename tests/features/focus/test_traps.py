@@ -19,7 +19,7 @@ from tests.store.rows import one, sql
 
 AMPLE = Budgets(max_pages=10 * SMALL_SITE)  # more than is fetched here, and too little to fetch all of a larger site
 
-DAYS = 400
+DAYS = 250
 LOST = "Nothing takes place here on this day of the year and nobody knows of anything that might"
 
 

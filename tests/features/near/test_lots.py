@@ -44,9 +44,9 @@ def by_lots_of(engine: Engine, n: int, *, is_known: bool = True) -> Notes:
     return notes(engine)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_lots_of_any_size_find_the_same(engine: Engine, seed: int) -> None:
-    alike(engine, seed, "c")
+    alike(engine, seed, "c", hosts=5)
     one_by_one = by_lots_of(engine, 1)
     assert {kind for _, _, kind, _, _ in one_by_one} == {"near", "review"}
     assert one(engine, EARLIER) == len(one_by_one), "the original is the earlier of the two"
@@ -85,7 +85,8 @@ def compare_all(url: str, seed: int, size: Lots) -> int:
     return lots
 
 
-@pytest.mark.parametrize("seed", range(12) if IS_FULL else (0, 1, 5))
+# one crawl or three, and whether pages wait for the last: each with each where CI runs it
+@pytest.mark.parametrize("seed", range(4) if IS_FULL else (0, 1))
 def test_one_process_and_four_some_of_which_are_killed_find_the_same(
     engine: Engine, database_url: str, seed: int
 ) -> None:

@@ -24,7 +24,7 @@ TREES = [
     ("sqlite3-doc", "usr/share/doc/sqlite3"),
     ("python-django-doc", "usr/share/doc/python-django-doc/html"),
 ]
-PAGES = 60
+PAGES = 30
 
 
 def tree(package: str, root: str) -> Path:
