@@ -45,6 +45,7 @@ from app.store.robots import Copy
 from app.words import counted
 
 _log = structlog.get_logger()
+AT_ONCE = 10_000  # rows read from the server
 _EXACT = timedelta(milliseconds=1)  # docs/politeness.md, "Proof"
 _LONGEST = timedelta(minutes=10)  # that a request can last
 _HOUR_S = 3_600.0
@@ -99,7 +100,7 @@ def judge(
     """
     book = book or RobotsBook(settings.product_token)
     begins = fetches.begins(tx)
-    rows = fetches.asked(tx, host_ids, at_once=10_000)
+    rows = fetches.asked(tx, host_ids, at_once=AT_ONCE)
     most = hourly(settings)
     return {
         host_id: _judge(asked, _timelines(settings, book, robots.copies(tx, host_id)), begins, most=most)
