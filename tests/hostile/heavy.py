@@ -50,6 +50,7 @@ HEAVY: dict[str, tuple[str, Callable[[], bytes]]] = {
     "definitions": (HTML, repeated("<dt>x<dd>y")),
     "options": (HTML, repeated("<option>x", BODY + b"<select>")),
     "spans": (HTML, repeated("<i>x</i>")),
+    "types of a function": (HTML, repeated(":: ", BODY + b"<p><a href=x>A</a> ")),
     "nested <div>": (HTML, repeated("<div>")),
     "nested formatting": (HTML, repeated("<i><b><u><s>")),
     "nested tables": (HTML, repeated("<table><tr><td>")),

@@ -61,7 +61,7 @@ _MAX_NAME_CHARS = 300
 _LONG_BYTES, _SENTENCE_BYTES = 80, 40  # of UTF-8: a script with fewer letters a word has more bytes a letter
 _LEAST_PROSE = _SENTENCE_BYTES // 3  # characters
 _NOTES = re.compile(r"(?<![a-z])(?:doc-)?(?:foot|end)?notes?(?![a-z])|(?<![a-z])(?:admonition|callout)(?![a-z])")
-_CODE = re.compile(r"\w[(<]|<\w+>|::.*[-=]>")  # f(x), List<T>, a <type>, f :: A -> B
+_CODE = re.compile(r"\w[(<]|<\w+>")  # f(x), List<T>, a <type>
 _COLUMNS = range(2, 7)  # of a table that is none by its elements
 _CARD_WORDS, _CARD_CHARS = 4, 15  # of a title; the latter where words are not set apart
 
@@ -243,6 +243,7 @@ def _lay_out(blocks: Blocks, marked: str) -> None:
 
 
 def is_named_comment(names: str) -> bool:
+    """Whether a class, role or id is the word itself."""
     return "comment" in names and not {"comment", "#comment"}.isdisjoint(names.split())
 
 
@@ -252,9 +253,13 @@ def is_permalink(text: str) -> bool:
 
 
 def _leading(text: str, linked: int) -> int:
-    """The characters of a line in links that lead elsewhere: none in code, such as a function whose types are links."""
-    may_be_code = linked < len(text) and ("(" in text or "<" in text or "::" in text)
-    return 0 if may_be_code and _CODE.search(text) else linked
+    """The characters of a line in links that lead elsewhere: none in code, such as a function whose types are links.
+    Linear."""
+    if linked == len(text):
+        return linked
+    typed = text.partition("::")[2]  # f :: A -> B
+    is_code = "->" in typed or "=>" in typed or (("(" in text or "<" in text) and _CODE.search(text))
+    return 0 if is_code else linked
 
 
 def _lines_of(run: str) -> str:

@@ -71,6 +71,7 @@ _INDEX_SHARE = 4  # where sentences are a smaller part of what holds the content
 _FEWEST_CARDS, _CARD_PROSE = 3, 200  # teasers: at least so many, and so many characters after the title of each
 _PART_PROSE = 300  # of a block whose name may be that of a part of the article
 _TITLE_LINES = 2
+_LINES_BEFORE = 20  # of a comment: blocks that nest look no farther back, each of them
 _LEAST = 2  # rows of a table of data without a header, and cells of a row
 _CELL_CHARS = 80  # a cell with fewer is no column of navigation
 _INTRODUCING = frozenset(":：；;")  # ends of a text
@@ -379,10 +380,10 @@ def _is_aside(blocks: Blocks, n: int) -> bool:
 def _is_lone_comment(blocks: Blocks, n: int) -> bool:
     """Whether it is named a comment, alone beside it, and no sentence stands before it there: one of the code's author,
     as references have them. Those of readers follow what they are about, or each other."""
-    above = blocks.parents[n]
+    above, first = blocks.parents[n], blocks.starts[n]
     if not is_named_comment(blocks.names[n]) or blocks.comments[above] != 1:
         return False
-    return not any(read for _, _, _, read, _ in blocks.lines[blocks.starts[above] : blocks.starts[n]])
+    return not any(read for _, _, _, read, _ in blocks.lines[max(blocks.starts[above], first - _LINES_BEFORE) : first])
 
 
 def _is_slug(blocks: Blocks, n: int, anchor: str) -> bool:
