@@ -32,7 +32,7 @@ def test_ft1_kill_9_in_mid_fetch(make_rig: MakeRig, rng: random.Random) -> None:
     three deaths in isolation make it that, by definition.
     """
     kills = quick_or_long(8, 20)
-    pages = quick_or_long(48, 90)  # a worker may have all hosts in hand: there must be something left for the last one
+    pages = quick_or_long(64, 90)  # a worker may have all hosts in hand: there must be something left for the last one
     rig = make_rig(pages=pages, workers=3)
     for page in range(2, pages, 3):
         rig.web.hold(f"/page-{page}.html", 1.0)
