@@ -113,12 +113,12 @@ def _resolve(content: Element, base: str, page: str) -> None:
                 continue
             joined = href if href.startswith("#") or room < 0 else _join(base, href)
             start, _, fragment = joined.partition("#")
-            link.set("href", f"#{fragment}" if fragment and start == page else joined)
+            link.set("href", tree.legal(f"#{fragment}" if fragment and start == page else joined))
             room -= max(len(joined) - len(href), 0)
     for shown in content.iter("img", *prune.MEDIA):
         source = _source(shown)
         if source and room >= 0:
-            shown.set("src", joined := _join(base, source))
+            shown.set("src", tree.legal(joined := _join(base, source)))
             room -= max(len(joined) - len(source), 0)
 
 
@@ -156,7 +156,7 @@ def _write_code(pre: Element) -> None:
     code = etree.SubElement(pre, "code")
     code.text = tree.legal(text)
     if language:
-        code.set("class", f"language-{language}")
+        code.set("class", tree.legal(f"language-{language}"))
 
 
 def _lines(pre: Element) -> Iterator[str]:
@@ -300,7 +300,7 @@ def _link(media: Element) -> None:
     media.clear(keep_tail=True)
     media.tag = "p"
     if is_seen:
-        etree.SubElement(media, "a", href=source).text = tree.legal(title)
+        etree.SubElement(media, "a", href=tree.legal(source)).text = tree.legal(title)
 
 
 def _mark(content: Element) -> None:

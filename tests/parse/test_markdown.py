@@ -170,6 +170,13 @@ def test_markdown(markup: str, expected: str) -> None:
     assert markdown.of(markup, URL) == expected
 
 
+def test_controls_in_addresses_end_no_text() -> None:
+    marked = "<p>a <a href='#&#1;'>b</a> <iframe src='http://a/&#1;x'></iframe><video src='&#1;x'></video>"
+    assert markdown.of(f"{marked}<video><source src='&#2;y'></video><pre data-lang='&#1;c'>d</pre>", URL).startswith(
+        "a [b]("
+    )
+
+
 def test_bytes_are_read_in_their_encoding() -> None:
     assert markdown.of("<p>Grüße".encode("latin-1"), URL, "text/html; charset=iso-8859-1") == "Grüße"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from lxml import etree
 
-from app.parse.html import blocks, content, text
+from app.parse.html import blocks, content, text, tree
 from app.parse.html.tree import Element
 
 MEDIA = ("iframe", "video", "audio")  # left in place, without what is in them: a writer may point to them
@@ -40,9 +40,9 @@ def cut(elements: Iterable[Element]) -> None:
     """Empty elements, and keep the text after each. To take them out would join texts again and again."""
     for element in elements:
         if element.tag in MEDIA:
-            attributes = dict(element.attrib)
+            attributes = {name: tree.legal(value) for name, value in element.items()}
             if not element.get("src"):  # its sources are elements
-                attributes["src"] = next((source.get("src", "") for source in element.iter("source")), "")
+                attributes["src"] = next((tree.legal(source.get("src", "")) for source in element.iter("source")), "")
             element.clear(keep_tail=True)
             element.attrib.update(attributes)
         else:
