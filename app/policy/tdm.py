@@ -213,14 +213,15 @@ def _tdmrep_rules(body: bytes) -> tuple[tuple[Ruleset, tuple[Signal, ...]], ...]
         return ()
     if not isinstance(rules, list):
         return ()
-    return tuple(
-        (Ruleset([Rule(allow=False, pattern=location, line=None)]), signals)
-        for rule in rules[:MAX_RULES]
-        if isinstance(rule, dict)
-        for said in [{name.strip().lower(): value for name, value in rule.items()}]
-        for signals in [_tdmrep(_written(said), "tdmrep.json")]
-        if (location := _location(said.get("location"), reserves=reserved(signals)))
-    )
+    return tuple(found for rule in rules[:MAX_RULES] if isinstance(rule, dict) and (found := _rule(rule)))
+
+
+def _rule(written: Mapping[str, object]) -> tuple[Ruleset, tuple[Signal, ...]] | None:
+    """Where, and what is stated; names in any case. None without a location."""
+    rule = {name.strip().lower(): value for name, value in written.items()}
+    signals = _tdmrep(_written(rule), "tdmrep.json")
+    location = _location(rule.get("location"), reserves=reserved(signals))
+    return None if location is None else (Ruleset([Rule(allow=False, pattern=location, line=None)]), signals)
 
 
 def _parsed(body: bytes) -> object:

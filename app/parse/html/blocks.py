@@ -114,11 +114,15 @@ class Blocks:
         return frozenset(above for above, count in Counter(self.parents[at] for at in found).items() if count > 1)
 
     @cached_property
-    def comments(self) -> Counter[int]:
-        """How many of those right below each block are named a comment."""
-        return Counter(
-            [above for above, names in zip(self.parents, self.names, strict=True) if is_named_comment(names)]
-        )
+    def lone_comments(self) -> frozenset[int]:
+        """Blocks whose class, role or id is the word itself, and none beside them."""
+        found = [
+            at
+            for at, names in enumerate(self.names)
+            if "comment" in names and not {"comment", "#comment"}.isdisjoint(names.split())
+        ]
+        beside = Counter([self.parents[at] for at in found])
+        return frozenset(at for at in found if beside[self.parents[at]] == 1)
 
     @cached_property
     def _named(self) -> dict[int, list[str]]:
@@ -240,11 +244,6 @@ def _lay_out(blocks: Blocks, marked: str) -> None:
                         own = 0
                     lines.append((at, text, linked and _leading(text, linked), own, glued))
                     glued = True
-
-
-def is_named_comment(names: str) -> bool:
-    """Whether a class, role or id is the word itself."""
-    return "comment" in names and not {"comment", "#comment"}.isdisjoint(names.split())
 
 
 def is_permalink(text: str) -> bool:

@@ -20,7 +20,6 @@ from app.parse.html.blocks import (
     QUESTIONS,
     THREAD,
     Blocks,
-    is_named_comment,
     is_named_main,
 )
 
@@ -380,10 +379,11 @@ def _is_aside(blocks: Blocks, n: int) -> bool:
 def _is_lone_comment(blocks: Blocks, n: int) -> bool:
     """Whether it is named a comment, alone beside it, and no sentence stands before it there: one of the code's author,
     as references have them. Those of readers follow what they are about, or each other."""
-    above, first = blocks.parents[n], blocks.starts[n]
-    if not is_named_comment(blocks.names[n]) or blocks.comments[above] != 1:
+    if n not in blocks.lone_comments:
         return False
-    return not any(read for _, _, _, read, _ in blocks.lines[max(blocks.starts[above], first - _LINES_BEFORE) : first])
+    first = blocks.starts[n]
+    before = blocks.lines[max(blocks.starts[blocks.parents[n]], first - _LINES_BEFORE) : first]
+    return not any(read for _, _, _, read, _ in before)
 
 
 def _is_slug(blocks: Blocks, n: int, anchor: str) -> bool:

@@ -61,8 +61,8 @@ REPLY = f"<div class=comment><p>{TWO} {THREE}</p></div>"
         ),
         pytest.param(f"{ARTICLE}{REPLY}", BODY, id="comments on an article"),
         pytest.param(
-            f"<h4>class Maps</h4><div id=comment><div class=comment>{ARTICLE}</div></div>",
-            f"class Maps\n{BODY}",
+            f"<h4>class Maps</h4><div id=comment><div class=comment>{THREE}</div></div><h4>Members</h4>{ARTICLE}",
+            f"class Maps\n{THREE}\nMembers\n{BODY}",
             id="a comment in code, as a reference shows it",
         ),
         pytest.param(
