@@ -70,7 +70,7 @@ def _of_the_web(web: argparse._ArgumentGroup) -> None:
         help="D: crawl 100, real 16, memory 92, polite and fleet 200, road 2000; scale 2000,20000",
     )
     web.add_argument(
-        "--pages", type=int, help="per host, 0: the whole tree; D: crawl 160, real 40, memory and polite 0"
+        "--pages", type=int, help="per host, 0: the whole tree; D: crawl and real 160, memory and polite 0"
     )
     web.add_argument("--port", type=int, default=8099)
 

@@ -31,7 +31,7 @@ from bench.tree import Tree
 
 CRAWLERS = ("scrapy-css", "full", "scrapy", "lean", "bare", "crawlee")
 OURS = {"full", "lean"}
-SITES, PAGES, SEED, NET = 16, 40, 46, 60
+SITES, PAGES, SEED, NET = 16, 160, 46, 60
 SAMPLE, SAMPLE_SITES = ROOT.parent / "shared" / "pages", 8
 ROAD_HOSTS, ROAD_PAGES = 60, 400
 CAP_BYTES = 2 * 1024 * 1024
