@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, Engine
 
 from app.admin import crawls
+from app.admin.check import Check, Grade, broken
 from app.admin.crawls import find
-from app.admin.doctor import Check, Grade, broken
 from app.beat.reread_pages import Reread, Rereading, make_readers
 from app.config import Settings
 from app.errors import InputError, TiptoeError

@@ -7,20 +7,19 @@ the times stay whole intervals apart.
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 import structlog
 from sqlalchemy import Engine
 
-from app.admin.seeds import swell, wake
 from app.admin.waiting import how_to_start
 from app.beat.finish import finish as finish_ended
 from app.config import Settings
 from app.errors import InputError
 from app.model import CrawlEnding, CrawlSpec
 from app.policy import crawl_spec
-from app.store import crawls, db, hosts, urls
+from app.store import caps, crawls, db, hosts, urls
 from app.store import crawls as crawl_rows
 from app.store.crawls import Crawl
 from app.store.url_rows import RoundLot
@@ -134,6 +133,19 @@ def go_round(engine: Engine, name: str, settings: Settings | None = None) -> int
     woken = wake(engine, new)
     swell(engine, new)
     return woken
+
+
+def wake(engine: Engine, host_ids: Iterable[int]) -> int:
+    with db.transaction(engine) as tx:
+        return hosts.wake(tx, sorted(set(host_ids)))
+
+
+def swell(engine: Engine, new: Mapping[int, int]) -> None:
+    """Add many new URLs to their hosts' estimates, for the cap per host."""
+    for host_id, n in new.items():
+        if n >= 100:  # of its URLs in a batch
+            with db.transaction(engine) as tx:
+                caps.swell(tx, host_id=host_id, n=n)
 
 
 def _check_name(name: str) -> None:

@@ -7,15 +7,14 @@ loaded as workers load them: in a process of their own, which ends again.
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine
 
 from app import owned, plugins
+from app.admin.check import MOST_NAMED, Check, Grade, broken
 from app.admin.extract import loaded
 from app.admin.waiting import when
 from app.config import Settings, why_unknown
@@ -27,30 +26,7 @@ from app.policy import identity
 from app.store import caps, crawls, db, hosts, migrate, visits
 from app.words import counted
 
-MOST_NAMED = 10
 NAME = "handlers"
-
-
-class Grade(StrEnum):
-    OK = "ok"
-    WARN = "warn"
-    FAIL = "fail"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """One check. name: what was checked.   finding: what was found.   remedy: what to do; empty when all is well."""
-
-    name: str
-    grade: Grade
-    finding: str
-    remedy: str = ""
-
-
-def broken(name: str, error: TiptoeError) -> Check:
-    """A check that ended in an error, which holds both the finding and the remedy."""
-    what, remedy = getattr(error, "what", str(error)), getattr(error, "remedy", "")
-    return Check(name=name, grade=Grade.FAIL, finding=what, remedy=remedy)
 
 
 def configuration(settings: Settings, unknown: Sequence[str]) -> list[Check]:

@@ -7,8 +7,7 @@ from typing import Final
 
 from sqlalchemy import Connection, Engine
 
-from app.admin.crawls import create, find
-from app.admin.seeds import wake
+from app.admin.crawls import create, find, wake
 from app.beat.finish import recount
 from app.config import Settings
 from app.crawl.state.canon import make_canon

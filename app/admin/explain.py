@@ -18,7 +18,6 @@ from app.admin.crawls import find
 from app.admin.robots_report import Ruling, canonical, ruling
 from app.admin.waiting import Row, host_waits_for, unsent_lately, url_waits_for
 from app.config import Settings
-from app.crawl.frontier.pick import make_scope
 from app.crawl.page.preferences import effects
 from app.crawl.state.canon import make_canon
 from app.crawl.state.worth import ENDING_TRIES, name_of_ending
@@ -47,7 +46,7 @@ from app.store import (
     suppressions,
     urls,
 )
-from app.store.crawls import Crawl
+from app.store.crawls import Crawl, make_scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,8 @@ from typing import Final
 
 from sqlalchemy import Connection
 
+from app.features.changes import webhooks
+from app.features.changes.webhooks import shown_url
 from app.model import Failure
 from app.store import board
 from app.store.board import FAILED_ROWS, Row
@@ -157,3 +159,19 @@ def _host(rows: Sequence[Row]) -> HostFailures:
         classes=rows,
         hours=[ago[HOURS - 1 - hour] for hour in range(HOURS)],
     )
+
+
+def subscribers(tx: Connection) -> list[dict[str, object]]:
+    """Subscribers that do not take what they are sent: id, crawl, url, failures, failing_since, why."""
+    return [
+        {
+            "id": each.id,
+            "crawl": each.crawl,
+            "url": shown_url(each.url),
+            "failures": each.failures,
+            "failing_since": each.failing_since,
+            "why": each.why,
+        }
+        for each in webhooks.listed(tx)
+        if each.failures
+    ]

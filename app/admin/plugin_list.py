@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from app import plugins
-from app.admin.doctor import Check, Grade
+from app.admin.check import Check, Grade
 from app.config import Settings
 from app.errors import InputError
 from app.features.tables import rows

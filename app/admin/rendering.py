@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Engine
 
-from app.admin.doctor import MOST_NAMED, Check, Grade
+from app.admin.check import MOST_NAMED, Check, Grade
 from app.browser.values import BrowserProblem, Chromium
 from app.config import Settings
 from app.model.render import RenderRefusal, ShellSign

@@ -8,12 +8,10 @@ from sqlalchemy import Connection, Engine
 
 from app.admin import rendering
 from app.admin.crawls import find
-from app.admin.failing import failures, findings
+from app.admin.failing import failures, findings, subscribers
 from app.admin.rendering import CrawlRenderings
 from app.admin.waiting import last_ending, resting_words, when
-from app.admin.webhooks import failing
 from app.config import Settings
-from app.crawl.frontier.pick import make_scope
 from app.errors import InputError
 from app.features.focus import rows as patterns
 from app.features.near import rows as near
@@ -34,7 +32,7 @@ from app.store import (
     urls,
     visits,
 )
-from app.store.crawls import Crawl, Totals
+from app.store.crawls import Crawl, Totals, make_scope
 from app.store.fleet import CrawlCounts
 from app.store.segments import ArchiveNode
 from app.words import counted
@@ -143,7 +141,7 @@ def status(engine: Engine, *, most: int = 10_000) -> Status:
             visits=visits.latest(tx, LATEST_VISITS),
             archive=now.nodes,
             needs_script=pages.shells(tx, most=most),
-            webhooks=failing(tx),
+            webhooks=subscribers(tx),
         )
 
 

@@ -7,10 +7,8 @@ from typing import assert_never
 
 from sqlalchemy import Engine
 
-from app.admin.seeds import WHY_NO_SEED
 from app.admin.waiting import when
 from app.config import Settings
-from app.crawl.page.failures import most_in_a_row
 from app.crawl.state.canon import make_canon
 from app.errors import InputError, is_ours, raised
 from app.model import Refusal, Url
@@ -20,6 +18,14 @@ from app.policy.tdm import NO_SIGNALS, RobotsSignals
 from app.store import db, parameters
 from app.store.robots import Stored
 from app.words import counted
+
+WHY_NO_SEED = {
+    Refusal.INVALID: "not a URL; write it in full, as https://example.org/",
+    Refusal.SCHEME: "only http:// and https:// URLs can be crawled",
+    Refusal.PORT: "use a port of a web server: browsers refuse this one; TIPTOE_BAD_PORTS changes the list",
+    Refusal.CREDENTIALS: "take the user name and password out of the URL",
+    Refusal.LENGTH: "longer than 2,083 characters; shorten it",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +195,7 @@ def _by(row: Stored, url: Url, settings: Settings, parse: Callable[[bytes, str],
         phase=phase,
         phase_until=_until(row, phase, settings),
         failures=row.failures,
-        failures_most=most_in_a_row(settings, answered=row.answered),
+        failures_most=settings.failures_most(answered=row.answered),
         has_copy=row.body is not None,
         group=decision.group,
         rule=decision.rule if by_the_file else None,

@@ -20,7 +20,6 @@ from app.admin.robots_report import canonical
 from app.browser.page import Browsers
 from app.browser.values import Answer, Ask, Bounds, BrowserDeath, BrowserProblem, PlainResponse, Refused, SubRequest
 from app.config import Settings
-from app.crawl.frontier.pick import make_scope
 from app.crawl.state.canon import make_canon
 from app.crawl.state.setup import make_sender, make_worker
 from app.crawl.state.worker import Worker
@@ -39,7 +38,7 @@ from app.policy.scope import judge
 from app.runtime.process_name import process_name
 from app.store import captures as capture_rows
 from app.store import crawls, db, hosts, renders
-from app.store.crawls import Crawl
+from app.store.crawls import Crawl, make_scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,37 +10,32 @@ A host name may lack its scheme, as people type it: `example.org`, `example.org/
 import codecs
 import csv
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 
 from sqlalchemy import Connection, Engine
 
+from app.admin.crawls import swell, wake
+from app.admin.robots_report import WHY_NO_SEED
 from app.config import Settings
 from app.crawl.frontier.enter import host_rows
 from app.crawl.state.canon import make_canon
 from app.crawl.state.setup import make_resolver
 from app.errors import InputError
-from app.model import Refusal, RequestKind, Url
+from app.model import RequestKind, Url
 from app.net.address import NO_CONTACT, Guard, make_guard
 from app.net.dns import DnsFailed, Resolver
 from app.policy import scope
 from app.policy.candidate import in_front
 from app.policy.scope import ScopeKind
 from app.policy.url import Canon
-from app.store import caps, crawls, db, hosts, parameters, urls
+from app.store import crawls, db, hosts, parameters, urls
 from app.store.crawls import Crawl
 from app.store.url_rows import Admitted, admission
 
 MOST_BAD_LINES = 1_000
-WHY_NO_SEED = {
-    Refusal.INVALID: "not a URL; write it in full, as https://example.org/",
-    Refusal.SCHEME: "only http:// and https:// URLs can be crawled",
-    Refusal.PORT: "use a port of a web server: browsers refuse this one; TIPTOE_BAD_PORTS changes the list",
-    Refusal.CREDENTIALS: "take the user name and password out of the URL",
-    Refusal.LENGTH: "longer than 2,083 characters; shorten it",
-}
 HEADERS = frozenset(
     {"url", "urls", "uri", "link", "links", "href", "loc", "address", "website", "page", "seed", "host", "domain"}
 )
@@ -261,19 +256,6 @@ def _admit(tx: Connection, settings: Settings, crawl: Crawl, seeds: list[Url], k
     # Last: a settle with a budget of pages locks keys first and the crawl after.
     crawls.widen(tx, crawl_id=crawl.id, around=scope.scope_of(seeds, kind=ScopeKind(crawl.scope)))
     return admitted
-
-
-def wake(engine: Engine, host_ids: Iterable[int]) -> int:
-    with db.transaction(engine) as tx:
-        return hosts.wake(tx, sorted(set(host_ids)))
-
-
-def swell(engine: Engine, new: Mapping[int, int]) -> None:
-    """Add many new URLs to their hosts' estimates, for the cap per host."""
-    for host_id, n in new.items():
-        if n >= 100:  # of its URLs in a batch
-            with db.transaction(engine) as tx:
-                caps.swell(tx, host_id=host_id, n=n)
 
 
 def encoding(start: bytes) -> str:

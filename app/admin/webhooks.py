@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Engine
 
 from app.admin.changes import START, ChangesWish, filters_of
+from app.admin.check import Check, Grade
 from app.admin.crawls import find as find_crawl
-from app.admin.doctor import Check, Grade
 from app.config import Settings
 from app.crawl.state.canon import make_canon
-from app.crawl.state.setup import make_resolver
 from app.errors import InputError, NotSent
 from app.features.changes import rows, webhooks
 from app.features.changes import rows as cursors
@@ -105,22 +104,6 @@ def checks(engine: Engine) -> list[Check]:
     ]
 
 
-def failing(tx: Connection) -> list[dict[str, object]]:
-    """Subscribers that do not take what they are sent: id, crawl, url, failures, failing_since, why."""
-    return [
-        {
-            "id": each.id,
-            "crawl": each.crawl,
-            "url": shown_url(each.url),
-            "failures": each.failures,
-            "failing_since": each.failing_since,
-            "why": each.why,
-        }
-        for each in webhooks.listed(tx)
-        if each.failures
-    ]
-
-
 def _place(engine: Engine, begin: str | None) -> Cursor:
     """The place that a person names. Raises InputError for a cursor that cannot be continued."""
     now = rows.horizon(engine)
@@ -141,6 +124,8 @@ def _known(webhook_id: int, url: str | None) -> str:
 
 def _checked(settings: Settings, text: str) -> str:
     """The URL of a subscriber. Raises InputError. Its address is checked anew at each message: a name may move."""
+    from app.crawl.state.setup import make_resolver  # brings all that a visit needs
+
     bare = _USER.sub(r"\1…@", text)
     what = f"webhook {bare[:100]}"
     if len(text) > URL_MOST:

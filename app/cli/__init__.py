@@ -11,11 +11,13 @@ import typer
 from app.cli import options
 from app.words import ready_streams
 
+_GARBAGE = 50_000  # objects before some is looked for: imports make many, and a look each 700 is a fifth of a start
 _UNWRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EPIPE, errno.EBADF})
 
 
 def main() -> None:
     """Run a command and exit: 0 success, 1 a service or a finding, 2 bad input, 130 after Ctrl-C."""
+    gc.set_threshold(_GARBAGE)
     ready_streams()
     try:
         try:

@@ -13,7 +13,7 @@ from app.cli.options import retyped
 from app.cli.out import AsJson, done, rows_table, say, show_json, table
 
 if TYPE_CHECKING:
-    from app.admin.doctor import Check
+    from app.admin.check import Check
     from app.config import Settings
 
 PING_S = 2.0
@@ -28,7 +28,7 @@ def doctor(as_json: AsJson = False) -> None:
 
     Each problem has a remedy. Exit 1: a check fails.
     """
-    from app.admin.doctor import Grade
+    from app.admin.check import Grade
 
     checks = _examine()
     if as_json:
@@ -46,7 +46,7 @@ def doctor(as_json: AsJson = False) -> None:
 def _examine() -> "list[Check]":
     """Examine each part if the parts that it needs are in order."""
     from app.admin import archive, doctor, plugin_list, rendering, webhooks
-    from app.admin.doctor import Grade
+    from app.admin.check import Check, Grade, broken
     from app.config import load, unknown_variables
     from app.errors import TiptoeError
     from app.local.services import has_database
@@ -54,7 +54,7 @@ def _examine() -> "list[Check]":
     try:
         settings = load()
     except TiptoeError as error:
-        return [doctor.broken("settings", error)]
+        return [broken("settings", error)]
     checks = doctor.configuration(settings, unknown_variables())
     found, names = doctor.sources(settings)
     checks += found
@@ -64,7 +64,7 @@ def _examine() -> "list[Check]":
     if settings.database_url is None and not has_database(settings.home):
         finding = "embedded, not made yet; tiptoe crawl and tiptoe up make it"
         checks += plugin_list.checks(settings, [])
-        return [*checks, doctor.Check(name="database", grade=Grade.OK, finding=finding)]
+        return [*checks, Check(name="database", grade=Grade.OK, finding=finding)]
     try:
         with open_database(May.LOOK) as (settings, engine):
             found = doctor.database(engine)
@@ -77,13 +77,14 @@ def _examine() -> "list[Check]":
                 checks += plugin_list.checks(settings, plugin_list.states(engine))
                 checks += webhooks.checks(engine)
     except TiptoeError as error:
-        checks.append(doctor.broken("database", error))
+        checks.append(broken("database", error))
     return checks
 
 
 def _broker(settings: "Settings") -> "tuple[dict[str, list[str]], list[Check]]":
     """The workers that answer with their queues, the check of the broker, and the check of the workers' own reports."""
-    from app.admin.doctor import Check, Grade, broken, declared_otherwise, known_keys
+    from app.admin.check import Check, Grade, broken
+    from app.admin.doctor import declared_otherwise, known_keys
     from app.cli.database import check_broker, kind_of
     from app.errors import TiptoeError
 

@@ -353,6 +353,13 @@ class Settings(Constants, FromEnvironment):
     def promise_longest_s(self) -> float:
         return min(self.promise_s, self.lease_s / 3)
 
+    def failures_most(self, *, answered: bool) -> int:
+        """Failures in a row after which a host, or the robots.txt of an origin, is given up.
+
+        answered: the host has, once
+        """
+        return self.host_failures_max if answered else self.new_host_failures_max
+
     @property
     def caps_crawls(self) -> bool:
         return self.frontier_max_per_crawl is not None or self.frontier_max is not None

@@ -18,10 +18,6 @@ from pathlib import Path
 from types import TracebackType
 from urllib.parse import quote, urlsplit
 
-import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
-
 from app.errors import SettingError
 from app.local.home import MAKES_IT, Home, Log, find_home, open_home
 from app.local.postgres import Postgres
@@ -202,6 +198,10 @@ class Valkey:
         )
 
     def is_ready(self) -> bool:
+        import redis  # a tenth of what a question in the terminal takes: most need only Postgres
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
+
         client = redis.Redis(
             port=int(self._home.fact(self.name, "port")),
             password=self._home.fact(self.name, "password"),

@@ -12,7 +12,7 @@ from app.errors import InputError
 from app.model import Budgets, CrawlEnding, CrawlSpec
 from app.model.crawl import OPTIONS, CrawlWishes
 from app.model.reasons import words
-from app.policy.scope import Scope, ScopeKind
+from app.policy.scope import Scope, ScopeKind, host_of_folder, scope_of, widened
 from app.store import db
 from app.words import none_of
 
@@ -53,6 +53,28 @@ class Crawl(CrawlWishes, Budgets):
     def ending(self) -> str | None:
         """Why it is finished, as a person sees it."""
         return words(self.ended_because, self.ended_detail) if self.ended_because else None
+
+
+def make_scope(crawl: Crawl) -> Scope:
+    """A row of crawls as the policy wants it."""
+    patterns = scope_of(
+        [],
+        kind=ScopeKind(crawl.scope),
+        include=crawl.include,
+        exclude=crawl.exclude,
+        max_depth=crawl.max_depth,
+    )
+    found = Scope(
+        kind=patterns.kind,
+        hosts=frozenset(crawl.scope_hosts),
+        domains=frozenset(crawl.scope_domains),
+        prefixes=tuple(crawl.scope_prefixes),
+        include=patterns.include,
+        exclude=patterns.exclude,
+        max_depth=crawl.max_depth,
+        seeds=frozenset([*crawl.scope_hosts, *crawl.scope_domains, *map(host_of_folder, crawl.scope_prefixes)]),
+    )
+    return widened(found, crawl.scope_redirects) if crawl.scope_redirects else found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.admin.audit import audit
 from app.admin.board.pulse import look, status
 from app.admin.board.tally import tally
-from app.admin.doctor import Grade
+from app.admin.check import Grade
 from app.admin.webhooks import WEBHOOKS
 from app.config import Settings
 from app.errors import InputError, ServiceError, TookTooLong

@@ -22,7 +22,7 @@ from app.admin import webhooks
 from app.admin.audit import Audit
 from app.admin.board.pulse import readiness
 from app.admin.board.tally import CrawlTally
-from app.admin.doctor import Check, Grade
+from app.admin.check import Check, Grade
 from app.config import Settings
 from app.errors import ServiceError, TiptoeError
 from app.metrics.fleet import FleetPage

@@ -13,8 +13,8 @@ from starlette.types import Receive, Scope, Send
 
 from app.admin.board import pulse
 from app.admin.board.pulse import CrawlNow, Pulsation
+from app.admin.check import Check, Grade
 from app.admin.crawls import find
-from app.admin.doctor import Check, Grade
 from app.errors import InputError
 from app.model import Outcome
 from app.model.reasons import HostWait

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.admin.doctor import Check, Grade
+from app.admin.check import Check, Grade
 from app.admin.rendering import browser, renderers
 from app.browser.find import find
 from app.browser.process import BUSY

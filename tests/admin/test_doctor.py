@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.admin import doctor
-from app.admin.doctor import Check, Grade
+from app.admin.check import MOST_NAMED, Check, Grade, broken
 from app.config import Settings
 from app.crawl.state.seen import KnownKeys
 from app.crawl.state.worker import Worker
@@ -78,10 +78,10 @@ def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_errors_keep_their_remedy() -> None:
-    assert doctor.broken("a", ServiceError("Postgres at x", "start it")) == Check(
+    assert broken("a", ServiceError("Postgres at x", "start it")) == Check(
         name="a", grade=Grade.FAIL, finding="Postgres at x", remedy="start it"
     )
-    assert doctor.broken("a", SettingError("TIPTOE_X='y'", "z")).remedy == "z"
+    assert broken("a", SettingError("TIPTOE_X='y'", "z")).remedy == "z"
 
 
 def test_database_in_order(engine: Engine) -> None:
@@ -186,7 +186,7 @@ def test_hosts_that_nobody_dispatches(worker: Worker) -> None:
 def test_known_keys_of_each_worker_are_shown() -> None:
     load = KnownKeys(1_000).load()
     found = doctor.known_keys({f"w{n}@h": asdict(load) for n in range(12, 0, -1)})
-    assert len(found) == doctor.MOST_NAMED
+    assert len(found) == MOST_NAMED
     assert found[0] == Check(name="known keys", grade=Grade.OK, finding=f"w10@h: {load.text()}")
     assert doctor.known_keys({}) == []
 

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from app.admin import doctor, report
+from app.admin.check import Grade
 from app.beat import trim
 from app.beat.finish import finish
 from app.beat.promote import promote
@@ -258,7 +259,7 @@ def test_the_report_and_doctor_say_so(make: Callable[..., Worker], site: Site) -
     sql(worker.engine, "UPDATE crawls SET admits_above = 0.25")
     assert report.report(worker.engine, "c", worker.settings).crawl.admits_above == 0.25
     (check,) = [check for check in doctor.fleet(worker.engine, worker.settings, {}) if check.name == "frontier"]
-    assert (check.grade, check.finding) == (doctor.Grade.WARN, "crawls at their cap: c")
+    assert (check.grade, check.finding) == (Grade.WARN, "crawls at their cap: c")
     assert "TIPTOE_FRONTIER_MAX_PER_CRAWL" in check.remedy
 
 

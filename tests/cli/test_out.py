@@ -16,7 +16,7 @@ from uuid import UUID
 
 import pytest
 
-from app.admin.doctor import Check, Grade
+from app.admin.check import Check, Grade
 from app.cli import out
 from tests.cli.conftest import Terminal, run
 

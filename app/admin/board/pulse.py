@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine
 
-from app.admin.doctor import Check, Grade, broken
+from app.admin.check import Check, Grade, broken
 from app.admin.failing import NOTHING_FAILED, Failures, of_rows
 from app.errors import TiptoeError, TookTooLong
 from app.model import CrawlEnding

@@ -23,9 +23,9 @@ from app.crawl.state.visit import Visit
 from app.crawl.state.worker import ServedCrawl, Worker
 from app.crawl.state.worth import PLAIN
 from app.model import RequestKind
-from app.policy import candidate, scope
+from app.policy import candidate
 from app.store import crawls, parameters, urls
-from app.store.crawls import Crawl
+from app.store.crawls import make_scope
 from app.store.url_rows import Due, Wanted
 
 
@@ -140,28 +140,6 @@ def serve(finder: Finder, tx: Connection, crawl_id: int, revision: int) -> None:
         worker.canon.drop(parameters.of_hosts(tx))
         worker.caches.crawls.put(crawl_id, cached)
     picked.crawls[crawl_id], picked.scopes[crawl_id] = cached.crawl, cached.scope
-
-
-def make_scope(crawl: Crawl) -> scope.Scope:
-    """A row of crawls as the policy wants it."""
-    patterns = scope.scope_of(
-        [],
-        kind=scope.ScopeKind(crawl.scope),
-        include=crawl.include,
-        exclude=crawl.exclude,
-        max_depth=crawl.max_depth,
-    )
-    found = scope.Scope(
-        kind=patterns.kind,
-        hosts=frozenset(crawl.scope_hosts),
-        domains=frozenset(crawl.scope_domains),
-        prefixes=tuple(crawl.scope_prefixes),
-        include=patterns.include,
-        exclude=patterns.exclude,
-        max_depth=crawl.max_depth,
-        seeds=frozenset([*crawl.scope_hosts, *crawl.scope_domains, *map(scope.host_of_folder, crawl.scope_prefixes)]),
-    )
-    return scope.widened(found, crawl.scope_redirects) if crawl.scope_redirects else found
 
 
 def set_floor(settings: Settings, picked: Picked, crawl_id: int, admits_above: float | None) -> None:

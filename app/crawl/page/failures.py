@@ -5,7 +5,6 @@ A crawl comes to an end: whatever fails again and again is quarantined at last, 
 
 from http import HTTPStatus
 
-from app.config import Settings
 from app.crawl.frontier.give_up import quarantine
 from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.request.learn import block, trouble
@@ -52,7 +51,7 @@ def of_host(visit: Visit, attempt: Attempt) -> VisitEnding:
     due, reply, pace = attempt.due, attempt.reply, visit.pace
     pace.answer(reply.status)
     asked_s = trouble(visit, reply, RestReason(attempt.outcome.value))
-    if pace.failures >= most_in_a_row(visit.worker.settings, answered=pace.answered):
+    if pace.failures >= visit.worker.settings.failures_most(answered=pace.answered):
         why = reply.detail or f"status {reply.status}"
         quarantine(visit.batch, Cause.HOST_OUT_OF_REACH, f"{pace.failures} times in a row: {why}")
     elif attempt.outcome is Outcome.UNAVAILABLE and asked_s is None:
@@ -70,7 +69,7 @@ def blocked_address(visit: Visit, attempt: Attempt) -> VisitEnding:
     """
     due, reply, pace = attempt.due, attempt.reply, visit.pace
     trouble(visit, reply, RestReason.UNREACHABLE)
-    if pace.failures >= most_in_a_row(visit.worker.settings, answered=pace.answered):
+    if pace.failures >= visit.worker.settings.failures_most(answered=pace.answered):
         quarantine(visit.batch, Cause.BLOCKED_ADDRESS, reply.detail)
     else:
         conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.REQUEUED, attempt, score=due.score / 2))
@@ -90,7 +89,7 @@ def rest_challenged(visit: Visit) -> None:
     pace, settings = visit.pace, visit.worker.settings
     pace.fail()
     block(visit, settings.challenge_rest_s, Rest(RestReason.CHALLENGED))
-    if pace.failures >= most_in_a_row(settings, answered=pace.answered):
+    if pace.failures >= settings.failures_most(answered=pace.answered):
         quarantine(visit.batch, Cause.CHALLENGED, f"{pace.failures} times in a row")
 
 
@@ -107,17 +106,9 @@ def priced(visit: Visit, attempt: Attempt) -> VisitEnding | None:
         return None
     pace.fail()
     block(visit, settings.challenge_rest_s, Rest(RestReason.PAYMENT, price))
-    if pace.failures >= most_in_a_row(settings, answered=pace.answered):
+    if pace.failures >= settings.failures_most(answered=pace.answered):
         quarantine(visit.batch, Cause.PAYMENT, price or "it names no price")
     return VisitEnding.RESTS
-
-
-def most_in_a_row(settings: Settings, *, answered: bool) -> int:
-    """Failures in a row after which a host, or the robots.txt of an origin, is given up.
-
-    answered: the host has, once
-    """
-    return settings.host_failures_max if answered else settings.new_host_failures_max
 
 
 def _unavailable(worker: Worker, pace: HostPace, batch: Batch, picked: Picked, attempt: Attempt) -> None:

@@ -15,7 +15,7 @@ from typing import assert_never
 from app import plugins
 from app.crawl.frontier import admit
 from app.crawl.frontier.give_up import GIVE_UP, GivingUp
-from app.crawl.page import failures, isolation, later, preferences, sitemaps
+from app.crawl.page import isolation, later, preferences, sitemaps
 from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.page.consequences import act_on_outcome, note
 from app.crawl.request import send, slots
@@ -236,7 +236,7 @@ def _without_robots(visit: Visit, url: Url) -> None:
     which have no end, nor before its last good copy comes into force: that is worth waiting for.
     """
     file = visit.origins.robots[url.origin]
-    most = failures.most_in_a_row(visit.worker.settings, answered=visit.pace.answered)
+    most = visit.worker.settings.failures_most(answered=visit.pace.answered)
     if file.rules is None and file.failures >= most and not obtain.awaits_copy(visit.worker, file, visit.now()):
         visit.batch.add(
             GIVE_UP,

@@ -36,19 +36,25 @@ WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.state = 'refused' 
 RETURNING u.host_id, u.fetched_at IS NULL AS is_new
 
 -- try_refused: queue some of a host's URLs that were refused for their pattern, past what judges them: one of each
--- pattern, the latest first, since its trial had the best; and first of those where the most may be lost, of which no
--- more than 50 count: traps have no end
+-- pattern, and first of those where the most may be lost, of which no more than 50 count: traps have no end. Of a
+-- pattern one of each path without its numbers, of the most frequent first: it may mix pages with forms. The latest of
+-- these first, since its trial had the best
 WITH waiting AS (
-    SELECT u.host_id, u.crawl_id, u.id, r.n,
+    SELECT u.host_id, u.crawl_id, u.id, u.detail, r.n,
            (p.new + 1.0) / (p.fetched + 2) * least(count(*) OVER (PARTITION BY u.crawl_id, u.detail), 50) AS at_stake,
-           row_number() OVER (PARTITION BY u.crawl_id, u.detail ORDER BY u.id DESC) AS place
+           count(*) OVER alike AS times, row_number() OVER (alike ORDER BY u.id DESC) AS nth
     FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, n integer)
     JOIN urls AS u ON u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.state = 'refused' AND u.cause = 'trap'
         AND u.fetched_at IS NULL
     JOIN url_patterns AS p ON p.host_id = u.host_id AND p.crawl_id = u.crawl_id AND p.pattern = u.detail
+    WINDOW alike AS (PARTITION BY u.crawl_id, u.detail, regexp_replace(u.url, '[0-9]+|\?.*', '', 'g'))
+), placed AS (
+    SELECT host_id, crawl_id, id, n, at_stake,
+           row_number() OVER (PARTITION BY crawl_id, detail ORDER BY nth, times DESC, id DESC) AS place
+    FROM waiting
 ), chosen AS (
     SELECT host_id, id, row_number() OVER (PARTITION BY crawl_id ORDER BY place, at_stake DESC, id) <= n AS is_one
-    FROM waiting
+    FROM placed
 )
 UPDATE urls AS u SET state = 'queued', cause = 'forced', detail = NULL
 FROM chosen AS c WHERE c.is_one AND u.host_id = c.host_id AND u.id = c.id

@@ -7,6 +7,7 @@ from hashlib import sha256
 import pytest
 
 from app.admin import crawls, doctor, explain, report
+from app.admin.check import Grade
 from app.admin.seeds import add
 from app.crawl.state.worker import Worker
 from app.model import Budgets, Url
@@ -277,5 +278,5 @@ def test_url_why_and_the_report_and_doctor_say_so(slow: Worker, site: Site) -> N
     sql(worker.engine, "UPDATE hosts SET unfetched = :cap", cap=CAP)
     assert report.report(worker.engine, "c", worker.settings).full_hosts == [site.host]
     (check,) = [check for check in doctor.fleet(worker.engine, worker.settings, {}) if check.name == "frontier"]
-    assert (check.grade, check.finding) == (doctor.Grade.WARN, f"hosts at their cap of 20 URLs: {site.host}")
+    assert (check.grade, check.finding) == (Grade.WARN, f"hosts at their cap of 20 URLs: {site.host}")
     assert "TIPTOE_FRONTIER_MAX_PER_HOST" in check.remedy

@@ -9,6 +9,7 @@ from app.crawl.state.worker import Worker
 from app.crawl.state.worth import FoundAt
 from app.model import Url
 from app.store import db
+from app.store.crawls import make_scope
 from tests.crawl.loop import run, start
 from tests.crawl.web import Web, html
 
@@ -57,7 +58,7 @@ def found_by(worker: Worker) -> tuple[int, Outside]:
     """The crawl, and one who finds links for it."""
     crawl = find(worker.engine, "c")
     finder = Outside(worker=worker, moment=datetime.now(UTC))
-    finder.picked.scopes[crawl.id] = pick.make_scope(crawl)
+    finder.picked.scopes[crawl.id] = make_scope(crawl)
     with db.transaction(worker.engine) as tx:
         pick.load_worth(finder, tx, crawl.id, refuses=False)
     return crawl.id, finder
