@@ -14,7 +14,6 @@ from app.admin import crawls, explain, seeds
 from app.admin.waiting import Row, host_waits_for, last_ending, resting_words, url_waits_for, when
 from app.beat.finish import finish
 from app.config import Settings
-from app.crawl.frontier.enter import host_rows
 from app.crawl.state.setup import make_sender, make_worker
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
@@ -27,6 +26,7 @@ from app.policy.lifecycle import UrlState, VisitEvent
 from app.runtime.process_name import process_name
 from app.store import crawls as crawls_store
 from app.store import db, hosts, urls
+from app.store.host_rows import host_rows
 
 CRAWL: Final = "single-pages"
 WAIT_S: Final = 60.0

@@ -20,9 +20,7 @@ from sqlalchemy import Connection, Engine
 from app.admin.crawls import swell, wake
 from app.admin.robots_report import WHY_NO_SEED
 from app.config import Settings
-from app.crawl.frontier.enter import host_rows
-from app.crawl.state.canon import make_canon
-from app.crawl.state.setup import make_resolver
+from app.crawl.state.canon import make_canon, make_resolver
 from app.errors import InputError
 from app.model import RequestKind, Url
 from app.net.address import NO_CONTACT, Guard, make_guard
@@ -33,6 +31,7 @@ from app.policy.scope import ScopeKind
 from app.policy.url import Canon
 from app.store import crawls, db, hosts, parameters, urls
 from app.store.crawls import Crawl
+from app.store.host_rows import host_rows
 from app.store.url_rows import Admitted, admission
 
 MOST_BAD_LINES = 1_000

@@ -14,7 +14,7 @@ from app.admin.changes import START, ChangesWish, filters_of
 from app.admin.check import Check, Grade
 from app.admin.crawls import find as find_crawl
 from app.config import Settings
-from app.crawl.state.canon import make_canon
+from app.crawl.state.canon import make_canon, make_resolver
 from app.errors import InputError, NotSent
 from app.features.changes import rows, webhooks
 from app.features.changes import rows as cursors
@@ -124,8 +124,6 @@ def _known(webhook_id: int, url: str | None) -> str:
 
 def _checked(settings: Settings, text: str) -> str:
     """The URL of a subscriber. Raises InputError. Its address is checked anew at each message: a name may move."""
-    from app.crawl.state.setup import make_resolver  # brings all that a visit needs
-
     bare = _USER.sub(r"\1…@", text)
     what = f"webhook {bare[:100]}"
     if len(text) > URL_MOST:

@@ -1,11 +1,13 @@
 """Rows of hosts as queries of hosts.sql take and give them."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
 from app.model import Rest
+from app.policy.host import queue_for, registrable_domain
 from app.policy.pace import History
 
 
@@ -158,3 +160,8 @@ class Contact:
             "counted": self.counted,
             "wait_s": self.wait_s,
         }
+
+
+def host_rows(names: Iterable[str], queues: int) -> list[Mapping[str, str | None]]:
+    """Rows for hosts.ensure."""
+    return [{"name": name, "domain": registrable_domain(name), "queue": queue_for(name, queues)} for name in names]

@@ -99,6 +99,15 @@ def test_starting_imports_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize("module", ["edit", "hosts", "report", "run", "seeds"])
+def test_a_question_or_an_order_loads_nothing_that_only_a_visit_needs(module: str) -> None:
+    """Else `tiptoe status` takes twice as long to begin."""
+    unneeded = ("app.crawl.frontier", "app.crawl.visit", "app.parse", "app.sandbox", "lxml", "requests")
+    code = f"import sys, app.admin.{module}; print([m for m in sys.modules if m.startswith({unneeded})])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 # environment, arguments → exit code and what the one line names
 @pytest.mark.parametrize(
     ("environment", "args", "code", "names"),

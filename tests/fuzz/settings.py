@@ -15,8 +15,7 @@ from app.admin.seeds import MOST_BAD_LINES, BadSeeds, urls_in
 from app.admin.seeds import seeds as seeds_in
 from app.config import Settings, load
 from app.config.constants import variable
-from app.crawl.state.canon import make_canon
-from app.crawl.state.setup import make_resolver
+from app.crawl.state.canon import make_canon, make_resolver
 from app.crawl.state.slot import SharedBudgets
 from app.errors import InputError, SettingError
 from app.model import Url

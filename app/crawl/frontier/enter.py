@@ -4,7 +4,7 @@ robots.txt of other origins, if anybody has it ▶ caps of crawls ▶ hosts made
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -22,11 +22,11 @@ from app.crawl.state.worker import Worker
 from app.errors import is_ours
 from app.model import Origin, RequestKind, Url
 from app.policy.candidate import Candidate
-from app.policy.host import queue_for, registrable_domain
 from app.policy.lifecycle import UrlEvent, UrlState
 from app.policy.robots import ALLOW_ALL, DISALLOW_ALL, Robots, RobotsVerdict, Work, in_force_rules
 from app.policy.url import file_ending
 from app.store import db, hosts, robots, urls
+from app.store.host_rows import host_rows
 from app.store.robots import Elsewhere
 from app.store.url_rows import Where, admission
 
@@ -263,8 +263,3 @@ def _host_ids(tx: Connection, finders: Sequence[Finder], names: set[str]) -> tup
         delay_s=worker.settings.default_delay_s,
     )
     return ids | made, made
-
-
-def host_rows(names: Iterable[str], queues: int) -> list[Mapping[str, str | None]]:
-    """Rows for hosts.ensure."""
-    return [{"name": name, "domain": registrable_domain(name), "queue": queue_for(name, queues)} for name in names]

@@ -1,9 +1,11 @@
-"""Canonicalisation of URLs by the settings: the same for visits, seeds and commands."""
+"""URLs and the names of hosts by the settings: the same for visits, seeds and commands."""
 
 from app.config import Settings
+from app.net.dns import Resolver, ResolverLimits
 from app.policy.url import BAD_PORTS, DEFAULT_TRACKING, Canon
 
 BROWSERS = "browsers"
+REFUSED_NAME_S = 30.0  # at most
 
 
 def make_canon(settings: Settings) -> Canon:
@@ -13,3 +15,10 @@ def make_canon(settings: Settings) -> Canon:
         (*DEFAULT_TRACKING, *settings.tracking_parameters),
         bad_ports=named | BAD_PORTS if BROWSERS in settings.bad_ports else named,
     )
+
+
+def make_resolver(settings: Settings) -> Resolver:
+    """Make the resolver. It caches a failure for less than a host's shortest rest: else a retry answered from the cache
+    would count as another failure of the host."""
+    fixed = dict(pair.split("=", 1) for pair in settings.resolve)
+    return Resolver(ResolverLimits(negative_ttl_s=min(REFUSED_NAME_S, settings.backoff_base_s / 2)), fixed=fixed)

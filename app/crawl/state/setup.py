@@ -11,7 +11,7 @@ import structlog
 from sqlalchemy import Engine
 
 from app.config import Settings
-from app.crawl.state.canon import make_canon
+from app.crawl.state.canon import make_canon, make_resolver
 from app.crawl.state.cap_estimates import FullHosts
 from app.crawl.state.lots import Ceiling
 from app.crawl.state.robots_book import RobotsBook
@@ -23,7 +23,6 @@ from app.model import Origin, Reply, Request, Unsent, Whereabouts
 from app.net.adapter import GuardedAdapter
 from app.net.address import make_guard
 from app.net.connection import Dialler
-from app.net.dns import Resolver, ResolverLimits
 from app.net.http import Sender
 from app.policy import backoff, identity, pace
 from app.sandbox.readers import Readers
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 from app.crawl.state.worker import Caches, HostRules, ReadingRoom, Starts, Stays, Worker
 
 _log = structlog.get_logger()
-REFUSED_NAME_S = 30.0  # at most
 # In hand at most, nearly all parked. Each takes 50 to 500 KiB, by its pages' links; where there is no room a host is
 # returned.
 VISITS_PER_THREAD = 8
@@ -47,13 +45,6 @@ def make_engine(settings: Settings, *, pool_size: int | None = None, session_nam
             "TIPTOE_DATABASE_URL is not set", "set it, or let `tiptoe up` or `tiptoe crawl` start a database"
         )
     return db.connect(settings.database_url, pool_size=pool_size or settings.pool_size, session_name=session_name)
-
-
-def make_resolver(settings: Settings) -> Resolver:
-    """Make the resolver. It caches a failure for less than a host's shortest rest: else a retry answered from the cache
-    would count as another failure of the host."""
-    fixed = dict(pair.split("=", 1) for pair in settings.resolve)
-    return Resolver(ResolverLimits(negative_ttl_s=min(REFUSED_NAME_S, settings.backoff_base_s / 2)), fixed=fixed)
 
 
 def make_sender(settings: Settings, counts: Counts | None = None) -> Sender:

@@ -17,7 +17,6 @@ from typing import assert_never
 import structlog
 
 from app.browser.values import Answer, Refused
-from app.crawl.frontier.enter import host_rows
 from app.crawl.page.failures import rest_challenged
 from app.crawl.request import send, slots
 from app.crawl.request.fetch_log import Sending
@@ -37,7 +36,7 @@ from app.model.render import RenderRefusal
 from app.policy.outcome import is_host_trouble
 from app.policy.robots import Robots
 from app.store import db, hosts
-from app.store.host_rows import Offer
+from app.store.host_rows import Offer, host_rows
 
 _log = structlog.get_logger()
 _LEAST_S = 0.05  # between two looks at the turn
