@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from app.admin.waiting import when
 from app.config import Settings
-from app.crawl.state.canon import make_canon
+from app.crawl.state.canon import WHY_NO_SEED, make_canon
 from app.errors import InputError, is_ours, raised
 from app.model import Refusal, Url
 from app.policy import robots, tdm
@@ -18,14 +18,6 @@ from app.policy.tdm import NO_SIGNALS, RobotsSignals
 from app.store import db, parameters
 from app.store.robots import Stored
 from app.words import counted
-
-WHY_NO_SEED = {
-    Refusal.INVALID: "not a URL; write it in full, as https://example.org/",
-    Refusal.SCHEME: "only http:// and https:// URLs can be crawled",
-    Refusal.PORT: "use a port of a web server: browsers refuse this one; TIPTOE_BAD_PORTS changes the list",
-    Refusal.CREDENTIALS: "take the user name and password out of the URL",
-    Refusal.LENGTH: "longer than 2,083 characters; shorten it",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,9 +18,8 @@ from itertools import chain, islice
 from sqlalchemy import Connection, Engine
 
 from app.admin.crawls import swell, wake
-from app.admin.robots_report import WHY_NO_SEED
 from app.config import Settings
-from app.crawl.state.canon import make_canon, make_resolver
+from app.crawl.state.canon import WHY_NO_SEED, make_canon, make_resolver
 from app.errors import InputError
 from app.model import RequestKind, Url
 from app.net.address import NO_CONTACT, Guard, make_guard

@@ -1,11 +1,19 @@
 """URLs and the names of hosts by the settings: the same for visits, seeds and commands."""
 
 from app.config import Settings
+from app.model import Refusal
 from app.net.dns import Resolver, ResolverLimits
 from app.policy.url import BAD_PORTS, DEFAULT_TRACKING, Canon
 
 BROWSERS = "browsers"
 REFUSED_NAME_S = 30.0  # at most
+WHY_NO_SEED = {
+    Refusal.INVALID: "not a URL; write it in full, as https://example.org/",
+    Refusal.SCHEME: "only http:// and https:// URLs can be crawled",
+    Refusal.PORT: "use a port of a web server: browsers refuse this one; TIPTOE_BAD_PORTS changes the list",
+    Refusal.CREDENTIALS: "take the user name and password out of the URL",
+    Refusal.LENGTH: "longer than 2,083 characters; shorten it",
+}
 
 
 def make_canon(settings: Settings) -> Canon:

@@ -107,4 +107,4 @@ def test_copies_of_fetched_pages_do_not_count_against_a_word() -> None:
         learn(focus, f"/docs/shop/{n}", prose(n))
         learn(focus, f"/docs/form/{n + 90}", prose("a form"))
     assert "∋/docs/{shop}/#" not in focus.yields
-    assert focus.yields["∋/docs/{form}/#"].fetched >= 5, "a filter takes one in fifty for a copy"
+    assert focus.yields["∋/docs/{form}/#"].fetched in {5, 6}, "a filter takes one in fifty for a copy"
