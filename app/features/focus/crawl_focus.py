@@ -165,7 +165,7 @@ class CrawlFocus:
     def copied(self, target: str, *, is_spared: bool = False) -> str | None:
         """How a path and query differ from those of a fetched page, as in `copies`.
 
-        is_spared: a difference whose pages tell something of their own is none
+        is_spared: nothing else is left to wait for, and a difference whose pages tell something of their own is none
         """
         names = self.seen.twins(target)
         path, query, _ = target.partition("?")
@@ -175,7 +175,7 @@ class CrawlFocus:
         found = next((name for name in poor if not self._has_good(paths(target, name))), None)
         if found is None and (worse := self._worse_word(target)) is not None and self._is_poor(worse, is_spared):
             found = worse
-        return found or self._awaits(target, is_spared)
+        return found if found is not None or is_spared else self._awaits(target)
 
     def _is_poor(self, name: str, is_spared: bool) -> bool:
         """Whether a pattern brings nothing.   is_spared: nor has pages that tell something of their own"""
@@ -189,13 +189,13 @@ class CrawlFocus:
         found = self._yield(shape_of(target).name)
         return self.subsets.worse(self.profile.traps, words(target)) if 0 < found.new < found.fetched else None
 
-    def _awaits(self, target: str, is_spared: bool) -> str | None:
+    def _awaits(self, target: str) -> str | None:
         """Name how it differs from a page that is yet to be fetched, if that has brought nothing new.
 
-        The other must be of a shape that is proven: two pages that are taken for copies of each other are lost.
+        The other must be of a shape that is proven: two pages that are taken for copies of each other would wait.
         """
         for sibling, name in shorter(target):
-            if self._is_poor(name, is_spared) and self.seen.was_named(sibling):
+            if self._is_poor(name, False) and self.seen.was_named(sibling):
                 share = self._yield(shape_of(sibling).name).own_share
                 if share is not None and share >= PROVEN:
                     return name
@@ -327,7 +327,7 @@ class CrawlFocus:
         if is_new is not None and not is_said:
             self.note(url, is_new=is_new, found_on=found_on, told=told)
         if self.refuses:
-            self._compare(url, is_new, told=told)
+            self._compare(url, None if is_said else is_new, told=told)
         if is_new:
             self.vocabulary.learn(chain.from_iterable(text.words))
             if was_refused and (tried := self.yields.get(patterns.REFUSED)):

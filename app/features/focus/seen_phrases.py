@@ -8,7 +8,7 @@ from rbloom import Bloom
 
 from app.policy.focus import novelty, patterns
 from app.policy.focus.novelty import Said
-from app.policy.focus.shape import differences, forms, whole
+from app.policy.focus.shape import differences, forms, views, whole
 
 _FIRST, _MOST, _FILTERS = 2_500, 160_000, 6  # phrases of the first filter and of any; of filters
 _NAMED = 10_000  # URLs of any filter but the first
@@ -85,7 +85,7 @@ class SeenPhrases:
 
     def met(self, target: str) -> None:
         """Remember a URL that was fetched."""
-        self._remember(forms(target))
+        self._remember({*forms(target), *map(_beheld, views(target))})
 
     def name(self, target: str) -> None:
         """Remember a URL that a page named."""
@@ -112,7 +112,6 @@ class SeenPhrases:
 
     def catch_up(self, target: str, text: str) -> None:
         """Remember a page that another process read. Its short lines are the labels of its links, or its title."""
-        self.had_view(target)
         self.met(target)
         self._remember(self._unknown(novelty.names_of(text.split("\n"))))
         self._remember(novelty.phrases(text, novelty.words_of(text), target))
@@ -125,12 +124,8 @@ class SeenPhrases:
             self._left -= len(found)
 
     def had_view(self, target: str) -> bool:
-        """Whether a page without a query was fetched with one before. What is asked for is remembered."""
-        path, mark, _ = target.partition("?")
-        place = hash(path)
-        if mark:
-            self._remember({place})
-        return not mark and any(place in each for each in self._filters)
+        """Whether a URL was fetched with more in it: a query, or further words in the path."""
+        return self._has(_beheld(whole(target)))
 
     def forget(self) -> None:
         """Forget the oldest phrases; the newest stay."""
@@ -144,6 +139,11 @@ class SeenPhrases:
 
     def _weigh(self) -> None:
         self.bytes = sum(each.size_in_bits for each in (*self._filters, *self._named)) // 8
+
+
+def _beheld(place: int) -> int:
+    """The hash that says that a view of a URL was fetched.   place: the URL's"""
+    return hash(("view", place))
 
 
 def keep_within(seen: Sequence[SeenPhrases], most_bytes: int = 3_000_000) -> None:

@@ -68,6 +68,13 @@ def shorter(target: str) -> Iterator[tuple[str, str]]:
         yield f"/{'/'.join(rest)}{'?' if part else ''}{'&'.join(part)}", name
 
 
+def views(target: str) -> set[int]:
+    """Hashes of URLs that a URL may be a view of: its siblings that have less in the path, and none of its query."""
+    segments, query = _parted(target)
+    found = {_whole(rest, part) for rest, part, _ in _shorter(segments, query) if part == query}
+    return found | {_whole(segments, [])} if query else found
+
+
 def whole(target: str) -> int:
     """The hash of a URL, valid in this process."""
     return _whole(*_parted(target))

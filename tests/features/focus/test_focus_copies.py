@@ -5,6 +5,7 @@ import pytest
 from app.features.focus.crawl_focus import CrawlFocus
 from app.policy.focus.patterns import Yield
 from app.policy.focus.score import score
+from app.policy.focus.shape import shape_of
 from tests.features.focus.test_focus import judging, learn, prose, url
 
 
@@ -85,6 +86,31 @@ def test_ours_a_copy_waits_for_the_page_that_it_copies() -> None:
     for n in range(9, 19):
         learn(focus, f"/photo/{n}", prose(0))  # it is not proven any more: both would be lost
     assert focus.copies(url("/album/7/photo/77")) is None
+
+
+@pytest.mark.parametrize("view", ["/mirror/shop/toys/{}", "/shop/toys/{}/print", "/shop/toys/{}?print=1"])
+def test_ours_a_page_that_comes_after_its_copy_says_nothing_against_its_like(view: str) -> None:
+    focus = judging()
+    learn(focus, "/shop/toys", prose("all toys"))
+    for n in range(9):
+        learn(focus, view.format(n), prose(n))
+    for n in range(9):
+        learn(focus, f"/shop/toys/{n}", prose(n))
+    target = url("/shop/toys/77")
+    assert focus.copies(target) is None
+    assert focus.trap(target, shape_of(target.target), risk=0.0, found_on="/shop/toys") is None
+
+
+def test_ours_two_that_copy_each_other_do_not_wait_where_nothing_else_is_left() -> None:
+    focus = judging()
+    for n in range(9):
+        learn(focus, f"/photo/{n}", prose(n))
+        learn(focus, f"/album/7/photo/{n}", prose(n))
+    named(focus, "/photo/77")
+    assert focus.copied("/album/7/photo/77")
+    assert not focus.copied("/album/7/photo/77", is_spared=True)
+    learn(focus, "/photo/77", prose(77))
+    assert focus.copied("/album/7/photo/77", is_spared=True)
 
 
 def test_ours_words_with_numbers_are_one_difference() -> None:
