@@ -36,6 +36,8 @@ BREAKER_FAILURES, BREAKER_S = 4, 2.0
 FAILURES_MOST = 30
 SETTINGS: Mapping[str, object] = {
     "lease_s": 20.0,  # nobody dies here
+    "request_deadline_s": 4.0,  # on a busy machine an answer that comes late is another ending
+    "robots_deadline_s": 4.0,
     "max_body_bytes": CAP_BYTES,
     "attempts_max": TRIES,
     "new_host_failures_max": ROBOTS_TRIES,
