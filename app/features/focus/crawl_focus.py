@@ -177,7 +177,7 @@ class CrawlFocus:
             found = worse
         return found if found is not None or is_spared else self._awaits(target)
 
-    def _is_poor(self, name: str, is_spared: bool) -> bool:
+    def _is_poor(self, name: str, is_spared: bool = False) -> bool:
         """Whether a pattern brings nothing.   is_spared: nor has pages that tell something of their own"""
         found = self._yield(name)
         return patterns.is_poor(self.profile.traps, found) and not (is_spared and patterns.tells(found))
@@ -192,10 +192,10 @@ class CrawlFocus:
     def _awaits(self, target: str) -> str | None:
         """Name how it differs from a page that is yet to be fetched, if that has brought nothing new.
 
-        The other must be of a shape that is proven: two pages that are taken for copies of each other would wait.
+        The other must be of a shape that is proven: two pages that are taken for copies would wait for each other.
         """
         for sibling, name in shorter(target):
-            if self._is_poor(name, False) and self.seen.was_named(sibling):
+            if self._is_poor(name) and self.seen.was_named(sibling):
                 share = self._yield(shape_of(sibling).name).own_share
                 if share is not None and share >= PROVEN:
                     return name

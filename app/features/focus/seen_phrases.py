@@ -85,7 +85,7 @@ class SeenPhrases:
 
     def met(self, target: str) -> None:
         """Remember a URL that was fetched."""
-        self._remember({*forms(target), *map(_beheld, views(target))})
+        self._remember(forms(target))
 
     def name(self, target: str) -> None:
         """Remember a URL that a page named."""
@@ -112,6 +112,7 @@ class SeenPhrases:
 
     def catch_up(self, target: str, text: str) -> None:
         """Remember a page that another process read. Its short lines are the labels of its links, or its title."""
+        self.had_view(target)
         self.met(target)
         self._remember(self._unknown(novelty.names_of(text.split("\n"))))
         self._remember(novelty.phrases(text, novelty.words_of(text), target))
@@ -124,8 +125,13 @@ class SeenPhrases:
             self._left -= len(found)
 
     def had_view(self, target: str) -> bool:
-        """Whether a URL was fetched with more in it: a query, or further words in the path."""
-        return self._has(_beheld(whole(target)))
+        """Whether a page was fetched with more in its URL: a query, or further words in the path.
+
+        What is asked for is remembered.
+        """
+        found = self._has(_beheld(whole(target)))
+        self._remember(set(map(_beheld, views(target))))
+        return found
 
     def forget(self) -> None:
         """Forget the oldest phrases; the newest stay."""

@@ -69,7 +69,7 @@ def shorter(target: str) -> Iterator[tuple[str, str]]:
 
 
 def views(target: str) -> set[int]:
-    """Hashes of URLs that a URL may be a view of: its siblings that have less in the path, and none of its query."""
+    """Hashes of what a URL may be a view of: its siblings that have less in the path, and itself without its query."""
     segments, query = _parted(target)
     found = {_whole(rest, part) for rest, part, _ in _shorter(segments, query) if part == query}
     return found | {_whole(segments, [])} if query else found

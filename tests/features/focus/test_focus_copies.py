@@ -101,6 +101,20 @@ def test_ours_a_page_that_comes_after_its_copy_says_nothing_against_its_like(vie
     assert focus.trap(target, shape_of(target.target), risk=0.0, found_on="/shop/toys") is None
 
 
+def test_ours_without_a_budget_a_page_is_not_blamed_for_a_view_of_it_either() -> None:
+    focus = judging()
+    focus.refuses = False
+    learn(focus, "/shop/toys/7?print=1", prose(7))
+    learn(focus, "/shop/toys/7", prose(7))
+    assert shape_of("/shop/toys/7").name not in focus.yields
+
+
+def test_ours_what_brought_no_page_is_no_view() -> None:
+    focus = judging()
+    focus.brought_nothing(url("/shop/toys/7/print"))
+    assert not focus.seen.had_view("/shop/toys/7")
+
+
 def test_ours_two_that_copy_each_other_do_not_wait_where_nothing_else_is_left() -> None:
     focus = judging()
     for n in range(9):
