@@ -24,6 +24,7 @@ from app.parse.html.html import READER
 from app.sandbox.readers import Readers
 from tests.crawl.loop import make_settings, run, start
 from tests.crawl.web import Answer, Site, Web, html
+from tests.faults.waiting import until
 from tests.hostile.heavy import HEAVY
 from tests.store.rows import Aside, await_blocked, backend, one, sql, url
 
@@ -171,12 +172,14 @@ def test_a_process_that_is_killed_loses_nothing_and_counts_no_change(
     variables = {**os.environ, "TIPTOE_HOME": str(tmp_path), "TIPTOE_DATABASE_URL": url_}
     with worker.engine.begin() as visit:
         visit.execute(text("SELECT FROM hosts FOR NO KEY UPDATE"))
-        command = [sys.executable, "-m", "tiptoe", "page", "reread", "c"]
+        command, of = [sys.executable, "-m", "tiptoe", "page", "reread", "c"], {"visit": backend(visit)}
         ran = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         aside = Aside(ran.wait)
-        assert await_blocked(worker.engine, backend(visit), aside), ran.stdout and ran.stdout.read()
+        assert await_blocked(worker.engine, of["visit"], aside), ran.stdout and ran.stdout.read()
+        (left,) = sql(worker.engine, "SELECT pid FROM pg_stat_activity WHERE :visit = ANY(pg_blocking_pids(pid))", **of)
         ran.kill()
         assert aside.outcome() == -signal.SIGKILL
+    until(lambda: not one(worker.engine, "SELECT count(*) FROM pg_stat_activity WHERE pid = :pid", **left), "it is gone")
     assert sql(worker.engine, "SELECT key, changed_at, main_text, reader FROM pages ORDER BY key") == before
     assert reread(worker) == Reread(pages=3, texts=3)
     stand = [row["changed_at"] for row in before]

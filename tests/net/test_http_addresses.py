@@ -34,7 +34,7 @@ BLOCKED = [
 
 @pytest.mark.parametrize(("host", "addresses", "named"), BLOCKED)
 def test_blocked_addresses_are_not_contacted(host: str, addresses: list[str], named: str) -> None:
-    reply = sender_of({host: addresses}).send(Request(url=f"http://{host}/", deadline_s=5))
+    reply = sender_of({host: addresses}).send(Request(url=f"http://{host}/", deadline_s=30))
     assert (reply.failure, reply.address, reply.connect_ms) == (Failure.ADDRESS, None, None)
     assert named in reply.detail
 
@@ -42,7 +42,7 @@ def test_blocked_addresses_are_not_contacted(host: str, addresses: list[str], na
 @pytest.mark.parametrize("url", ["http://8.8.8.8/", "https://public.test/", "http://several.test/"])
 def test_without_a_contact_no_public_address_is_contacted(url: str) -> None:
     names = {"public.test": ["2606:4700:4700::1111"], "several.test": ["8.8.8.8", "10.0.0.1"]}
-    reply = sender_of(names, allow=LOOPBACK, contact=False).send(Request(url=url, deadline_s=5))
+    reply = sender_of(names, allow=LOOPBACK, contact=False).send(Request(url=url, deadline_s=30))
     assert (reply.failure, reply.connect_ms) == (Failure.ADDRESS, None)
     assert "TIPTOE_CONTACT" in reply.detail
 
@@ -78,7 +78,7 @@ def test_a_failed_connection_leads_to_no_address_that_was_dropped(site: HostileS
     with socket.create_server(("127.77.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         sender = mixed_sender([site.address, "127.77.0.1"], noted, allow=(ipaddress.ip_network(f"{site.address}/32"),))
-        reply = sender.send(Request(url=f"http://mixed.test:{port}/", deadline_s=5))
+        reply = sender.send(Request(url=f"http://mixed.test:{port}/", deadline_s=30))
         listener.setblocking(False)
         with pytest.raises(BlockingIOError):
             listener.accept()

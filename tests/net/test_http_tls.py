@@ -127,7 +127,7 @@ def test_tls_that_does_not_verify(
     authority: Authority, trusting: Replying, host: str, make: Callable[[Authority], ssl.SSLContext], words: str
 ) -> None:
     with secured(make(authority)) as server:
-        reply = trusting.send(Request(url=server.url("/", host), deadline_s=5))
+        reply = trusting.send(Request(url=server.url("/", host), deadline_s=30))
         assert (reply.status, reply.failure) == (None, Failure.TLS), reply.detail
         assert reply.detail is not None
         assert words in reply.detail
@@ -196,7 +196,7 @@ def test_credentials_go_to_nobody_who_has_only_rsa_key_exchange(authority: Autho
         origin = ("https", "good.test", int(server.url("/", "good.test").rpartition(":")[2].rstrip("/")))
         adapter = GuardedAdapter(dialler_to(resolver=resolver), ca_file=str(authority.file))
         sender = Sender(adapter, {}, credentials={origin: {"Authorization": "Bearer s3cret"}})
-        reply = sender.send(Request(url=server.url("/", "good.test"), deadline_s=5))
+        reply = sender.send(Request(url=server.url("/", "good.test"), deadline_s=30))
         assert isinstance(reply, Reply)
         assert reply.failure is Failure.TLS
         assert server.heads == []
@@ -217,7 +217,7 @@ def test_a_server_that_speaks_only_http2_is_named(authority: Authority, trusting
             thread = threading.Thread(target=speak_http2, args=(listener, tls))
             thread.start()
             scheme = "http" if tls is None else "https"
-            reply = trusting.send(Request(url=f"{scheme}://good.test:{listener.getsockname()[1]}/", deadline_s=5))
+            reply = trusting.send(Request(url=f"{scheme}://good.test:{listener.getsockname()[1]}/", deadline_s=30))
             thread.join(30)
         assert (reply.failure, reply.detail) == (Failure.PROTOCOL, ONLY_HTTP2)
 
@@ -241,7 +241,7 @@ def test_a_server_that_refuses_our_protocol_is_named(trusting: Replying) -> None
 
         thread = threading.Thread(target=refuse)
         thread.start()
-        reply = trusting.send(Request(url=f"https://good.test:{listener.getsockname()[1]}/", deadline_s=5))
+        reply = trusting.send(Request(url=f"https://good.test:{listener.getsockname()[1]}/", deadline_s=30))
         thread.join(30)
     assert (reply.failure, reply.detail) == (Failure.TLS, ONLY_HTTP2)
 
@@ -263,7 +263,7 @@ def test_plain_http_on_a_tls_port(trusting: Replying) -> None:
 
         thread = threading.Thread(target=answer)
         thread.start()
-        reply = trusting.send(Request(url=f"https://good.test:{listener.getsockname()[1]}/", deadline_s=5))
+        reply = trusting.send(Request(url=f"https://good.test:{listener.getsockname()[1]}/", deadline_s=30))
         thread.join(30)
     assert (reply.status, reply.failure) == (None, Failure.TLS)
 
