@@ -41,7 +41,7 @@ HELD = {
     "caches": """
         app.clock app.crawl.state.slot app.crawl.visit.write app.features.archive.record:2
         app.features.extract.child app.features.near.likeness app.features.tables.rows app.net.address
-        app.net.head:2 app.net.http app.parse.charset app.parse.html.content app.parse.html.survey
+        app.net.head:2 app.net.http app.parse.charset app.parse.html.names app.parse.html.survey
         app.parse.language app.plugins:2 app.policy.focus.novelty:2 app.policy.focus.profile
         app.policy.focus.profile_text app.policy.focus.shape app.policy.host:2 app.policy.identity
         app.policy.media_type app.policy.recrawl app.policy.robots_match app.policy.scope app.policy.tdm

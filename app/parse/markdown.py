@@ -8,7 +8,7 @@ in afterwards. What a reader of CommonMark would take for markup in a sentence i
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from urllib.parse import urldefrag, urljoin
 
@@ -31,6 +31,9 @@ _NUMBERED = re.compile(rf"{_FORMULA}(\d+){_FORMULA}")
 _MARKUP = re.compile(
     r"\\(?=[`*_<&\]\\])|`|\*(?=\S)|(?<=\S)\*|(?<![^\W_])_+|_+(?![^\W_])|\](?=\()|<(?=[A-Za-z/!?])|&(?=#?\w+;)"
 )
+_EMPTY_LINES = re.compile(
+    r"\n[ \t\r\f\n]*\n"
+)  # no more than a blank in HTML; in Markdown they would end a paragraph, or a list
 _RAW = frozenset({"pre", "code", "kbd", "samp", "tt"})  # written as they stand
 _SCRIPTS = {
     "sup": dict(zip("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ", strict=True)),
@@ -146,9 +149,13 @@ def _set_number(formula: Element, n: int) -> str:
 
 
 def _write_code(pre: Element) -> None:
-    """Leave nothing in a pre but its text, without numbers of lines, and its language if one is named."""
+    """Leave nothing in a pre but its text, without numbers of lines, and its language if one is named. Code around it
+    is none of its own."""
     if next(pre.iterancestors("pre"), None) is not None:
         return
+    for around in islice(pre.iterancestors(), _LANGUAGE_STEPS):
+        if around.tag in _RAW:
+            around.tag = "span"
     language = _language(pre)
     prune.cut([e for e in pre.iterdescendants() if e.get("class") and _is_number(e)])
     text = "".join(_lines(pre))
@@ -221,23 +228,63 @@ def _first_ones(element: Element) -> Iterator[Element]:
 
 
 def _unpack_tables(content: Element) -> None:
-    """Make tables plain blocks that are there for the looks, and those of few cells that would be written as many."""
+    """Make tables plain blocks that are there for the looks, and those of few cells that would be written as many. Of
+    the others each row gets a cell for each column."""
     room = _MOST_PADDED
     for table in list(content.iter("table")):
-        widths = [sum(map(_span, row)) for row in table.iter("tr")]
+        widths = [sum(_span(cell, "colspan") for cell in row) for row in table.iter("tr")]
         room -= max(len(widths) * max(widths, default=0) - 4 * len(table.xpath(".//td | .//th")), 0)
         if room < 0 or _is_layout(table):
             own = [e for e in table.iterdescendants(*_TABLE[1:]) if next(e.iterancestors("table"), None) is table]
             for part in (table, *own):
                 part.tag = "div"
-        elif widths and max(widths) > 1:  # without a header, the library takes some for lists
+            continue
+        room = _square(table, room)
+        if widths and max(widths) > 1:  # without a header, the library takes some for lists
             for cell in next(table.iter("tr")).iterchildren("td"):
                 cell.tag = "th"
 
 
-def _span(cell: Element) -> int:
-    """The columns of a cell, as the library counts them."""
-    written = cell.get("colspan") or ""
+def _square(table: Element, room: int) -> int:
+    """Put an empty cell wherever a cell of an earlier column or row reaches in, up to `room` of them. Returns what is
+    left of that."""
+    reaching: dict[int, int] = {}  # column: rows that a cell above still takes there
+    for row in table.iter("tr"):
+        cells: list[Element | None] = []
+        for cell in [each for each in row if each.tag in ("td", "th")]:
+            _reach_in(cells, reaching)
+            wide, high = _span(cell, "colspan"), _span(cell, "rowspan")
+            if high > 1:
+                reaching |= dict.fromkeys(range(len(cells), len(cells) + wide), high - 1)
+            cells += [cell, *[None] * (wide - 1)]
+        _reach_in(cells, reaching)
+        room -= (empty := min(cells.count(None), max(room, 0)))
+        others = [each for each in row if each.tag not in ("td", "th")]
+        row[:] = [*_filled(cells, empty), *others]
+    return room
+
+
+def _filled(cells: Sequence[Element | None], empty: int) -> Iterator[Element]:
+    """The cells, of one column and row each, and so many empty ones between them."""
+    for cell in cells:
+        if cell is not None:
+            cell.attrib.pop("colspan", None)
+            cell.attrib.pop("rowspan", None)
+            yield cell
+        elif empty > 0:
+            empty -= 1
+            yield etree.Element("td")
+
+
+def _reach_in(cells: list[Element | None], reaching: dict[int, int]) -> None:
+    while reaching.get(len(cells), 0):
+        reaching[len(cells)] -= 1
+        cells.append(None)
+
+
+def _span(cell: Element, name: str) -> int:
+    """The columns or rows of a cell, as the library counts them."""
+    written = cell.get(name) or ""
     return min(int(written), 1_000) if written.isascii() and written.isdigit() and len(written) < 10 else 1
 
 
@@ -286,10 +333,18 @@ def _tidy(content: Element) -> None:
     for summary in content.iter("summary"):
         if next(summary.iter(*_HEADINGS), None) is not None:
             summary.tag = "div"
-    prune.cut([a for a in content.iter("a") if (a.get("href") or "").startswith("#") and not _words(a).strip()])
+    prune.cut([a for a in content.iter("a") if _is_sign(a)])
     prune.cut([i for i in content.iter("img") if not i.get("alt") or (i.get("src") or "data:").startswith("data:")])
     for media in list(content.iter(*prune.MEDIA)):
         _link(media)
+
+
+def _is_sign(link: Element) -> bool:
+    """Whether a link without words stays in the page, or stands in a heading: a sign of the theme's beside it."""
+    if _words(link).strip() or next(link.iter("img"), None) is not None:
+        return False
+    is_inner = (link.get("href") or "").startswith("#")
+    return is_inner or next(link.iterancestors(*_HEADINGS), None) is not None
 
 
 def _link(media: Element) -> None:
@@ -334,6 +389,7 @@ def _escaped(text: str | None, after: Element | None, *, is_raw: bool) -> str | 
     legal = tree.legal(text)
     if is_raw:
         return legal
+    legal = _EMPTY_LINES.sub("\n", legal)
     written = _MARKUP.sub(lambda found: "".join([_ESCAPE + each for each in found[0]]), legal)
     is_markup = after is not None and written[-1] in ("<*]!" if after.tag == "a" else "<*]")
     return f"{written[:-1]}{_ESCAPE}{written[-1]}" if is_markup and written[-2:-1] != _ESCAPE else written

@@ -179,7 +179,9 @@ def test_a_process_that_is_killed_loses_nothing_and_counts_no_change(
         (left,) = sql(worker.engine, "SELECT pid FROM pg_stat_activity WHERE :visit = ANY(pg_blocking_pids(pid))", **of)
         ran.kill()
         assert aside.outcome() == -signal.SIGKILL
-    until(lambda: not one(worker.engine, "SELECT count(*) FROM pg_stat_activity WHERE pid = :pid", **left), "it is gone")
+    until(
+        lambda: not one(worker.engine, "SELECT count(*) FROM pg_stat_activity WHERE pid = :pid", **left), "it is gone"
+    )
     assert sql(worker.engine, "SELECT key, changed_at, main_text, reader FROM pages ORDER BY key") == before
     assert reread(worker) == Reread(pages=3, texts=3)
     stand = [row["changed_at"] for row in before]

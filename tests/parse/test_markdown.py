@@ -22,6 +22,19 @@ PROSE = "This sentence is long enough to be read as one by whoever counts the le
             "#### fn a()\n\nb",
             id="a heading in a summary",
         ),
+        pytest.param(
+            "<h3>Description <a href=http://e.test/edit title=Edit><span></span></a></h3><p>b",
+            "### Description\n\nb",
+            id="a sign beside a heading",
+        ),
+        pytest.param(
+            "<ul><li><p>one\n \n two</p><p>b</ul>",
+            "- one\n  two\n\n  b",
+            id="an empty line, which is no paragraph's end",
+        ),
+        pytest.param(
+            "<ol><li>a <code><pre>b\n\nc</pre></code></ol>", "1. a\n\n   ```\n   b\n\n   c\n   ```", id="code in code"
+        ),
         pytest.param("<details><summary>More</summary><p>b</details>", "**More**\n\nb", id="a summary"),
         pytest.param("<ul><li>a<ul><li>b</ul><li>c</ul>", "- a\n  - b\n- c", id="lists that nest"),
         pytest.param(
@@ -154,7 +167,7 @@ PROSE = "This sentence is long enough to be read as one by whoever counts the le
         pytest.param("<table><tr><td><pre>a\nb</pre></table>", "```\na\nb\n```", id="a table around code"),
         pytest.param(
             "<table><tr><td rowspan=2>a<td>b<tr><td>c<tr><td colspan=2>d</table>",
-            "| a | b |\n| --- | --- |\n|  | c |\n| d | |",
+            "| a | b |\n| --- | --- |\n|  | c |\n| d |  |",
             id="cells that reach into others",
         ),
         pytest.param(

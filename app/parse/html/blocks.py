@@ -60,7 +60,7 @@ _SENTENCE_ENDS = frozenset(".!?…:;。！？”\"')»")
 _MAX_NAME_CHARS = 300
 _LONG_BYTES, _SENTENCE_BYTES = 80, 40  # of UTF-8: a script with fewer letters a word has more bytes a letter
 _LEAST_PROSE = _SENTENCE_BYTES // 3  # characters
-_NOTES = re.compile(r"(?<![a-z])(?:doc-)?(?:foot|end)?notes?(?![a-z])|(?<![a-z])(?:admonition|callout)(?![a-z])")
+_NOTES = re.compile(r"(?<![a-z])(?:doc-)?(?:foot|end)?notes?(?![a-z])|(?<![a-z])(?:admonition|callout|topic)(?![a-z])")
 _CODE = re.compile(r"\w[(<]|<\w+>")  # f(x), List<T>, a <type>
 _COLUMNS = range(2, 7)  # of a table that is none by its elements
 _CARD_WORDS, _CARD_CHARS = 4, 15  # of a title; the latter where words are not set apart
@@ -257,7 +257,12 @@ def _leading(text: str, linked: int) -> int:
     if linked == len(text):
         return linked
     typed = text.partition("::")[2]  # f :: A -> B
-    is_code = "->" in typed or "=>" in typed or (("(" in text or "<" in text) and _CODE.search(text))
+    is_code = (
+        text.startswith(("::", "->"))
+        or "->" in typed
+        or "=>" in typed
+        or (("(" in text or "<" in text) and _CODE.search(text))
+    )
     return 0 if is_code else linked
 
 
@@ -355,8 +360,8 @@ def _count_lines(blocks: Blocks) -> None:
 def _is_outvoted(blocks: Blocks, at: int, *, is_within: bool) -> bool:
     """Whether a landmark holds content.   is_within: it stands in main or an article"""
     is_title = blocks.tags[at] == "header" and is_within
-    if blocks.tags[at] == "aside" and blocks.prose[at] and _NOTES.search(blocks.names[at].lower()):
-        return True
+    if blocks.tags[at] == "aside" and _NOTES.search(blocks.names[at].lower()):
+        return blocks.prose[at] > 0 or blocks.links[at] * 3 < blocks.sizes[at] * 2
     return is_title or blocks.mains[at] > 0 or blocks.paragraphs[at] >= _PARAGRAPHS
 
 

@@ -9,10 +9,12 @@ Boilerplate Detection using Shallow Text Features (2010).
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
+from app.parse.html import names
 from app.parse.html.blocks import (
     CELLS,
     ENOUGH_CHARS,
@@ -23,39 +25,6 @@ from app.parse.html.blocks import (
     is_named_main,
 )
 
-# Words of class names, ids and roles. Anything but a letter parts them: "related-posts", "post_related", "js-share".
-# The first kind says what a block is; the second, used for parts of an article too, yields to sentences.
-_AROUND = re.compile(
-    r"""(?<![a-z])(?:
-    comments?|commentlist|disqus|respond|replies|reactions?|cookies?|consent|gdpr|modal|dialog|alertdialog|popup
-    |newsletter|subscribe|subscription|related|relatedposts|recommend(?:ed|ations?|s)?|recirc|recirculation|trending
-    |ads?|advert|advertisement|advertising|adslot|adsense|outbrain|taboola|sponsor|sponsored|sponsors|teasers?
-    |shar(?:e|es|ing|ebar|ethis|edaddy)|socials?|addthis|addtoany|footer|ft|navheader|navfooter|sidebar|sphinxsidebar
-    |breadcrumbs?|crumbs?|pagination|pager|copyright|disclaimer
-    )(?![a-z])""",
-    re.VERBOSE,
-)
-_PERHAPS_AROUND = re.compile(
-    r"""(?<![a-z])(?:
-    nav|navbar|navbox|navigation|menu|menubar|submenu|mainmenu|paging|skip|masthead|topbar|header|hd|rail|banner
-    |contentinfo|complementary|search|toolbar|toolbox|toc|overlay|tooltip|toast|follow|print(?:footer|only)|noprint
-    |popular|latest|promos?|promotion|most(?=[-_]?(?:read|viewed|popular))
-    |more(?=[-_](?:from|stories|news|articles|posts|links|on|in|like))
-    |(?:read|see)[-_](?:more|next|also)|also[-_]read|up[-_]next|next[-_]up
-    |sign[-_]?up|log[-_]?in|sign[-_]?in|register|donate|(?<!elementor-)widgets?
-    |tags?|taglist|tagcloud|catlinks|byline|authors?|bio|dateline|timestamp|meta|postmeta|editsection|hatnote
-    |credits?|legal|ratings?|votes?
-    )(?![a-z])""",
-    re.VERBOSE,
-)
-_TALK = re.compile(r"(?<![a-z])(?:comments?|commentlist|replies|respond)(?![a-z])", re.IGNORECASE)
-_ANY = re.compile(f"(?:{_AROUND.pattern})|(?:{_PERHAPS_AROUND.pattern})", re.VERBOSE)
-_BODY = re.compile(
-    r"""(?<![a-z])(?:
-    (?:article|entry|post|story|content|body|news|blog|page)[-_]{0,2}(?:body|content|text|copy)
-    |e-content|markdown-body|rich-?text)(?![a-z-])""",
-    re.VERBOSE,
-)
 _WORD = re.compile(r"[^\W_]+")
 # What is judged by its links. An item or a paragraph of a list is not: a list is kept or left as a whole.
 _BOXES = frozenset(
@@ -65,16 +34,15 @@ _SUBHEADINGS = HEADINGS - {"h1"}
 # A table that holds one of these is there for the looks; its cells are judged like other blocks.
 _LAYOUT = frozenset({"table", "h1", "h2", "h3", "form", "article", "main"})
 _LEAST_SHARE = 8  # of the sentences, one part in so many must stay; of the text of a page without, twice that
-_FAIR_SHARE = 4  # <main> counts when it holds at least one part in so many of the page's text
+_FAIR_SHARE = 4  # <main> counts when it holds at least one part in so many of the page
 _INDEX_SHARE = 4  # where sentences are a smaller part of what holds the content, titles and links are it
 _FEWEST_CARDS, _CARD_PROSE = 3, 200  # teasers: at least so many, and so many characters after the title of each
 _PART_PROSE = 300  # of a block whose name may be that of a part of the article
 _TITLE_LINES = 2
 _LINES_BEFORE = 20  # of a comment: blocks that nest look no farther back, each of them
-_LEAST = 2  # rows of a table of data without a header, and cells of a row
+_LEAST = 2  # rows of so many cells and more, in a table of data that nothing heads; half of its rows are such
 _CELL_CHARS = 80  # a cell with fewer is no column of navigation
 _INTRODUCING = frozenset(":：；;")  # ends of a text
-_NONE, _PERHAPS, _SURE = 0, 1, 2  # what names say of a block: whether it stands around the content
 
 
 def kept(blocks: Blocks) -> list[bool]:
@@ -86,9 +54,22 @@ def kept(blocks: Blocks) -> list[bool]:
     if blocks.thread != THREAD:
         keep = _judged(blocks, outside, top)
         if blocks.thread != QUESTIONS or _prose(blocks, keep) * 2 >= blocks.prose[top]:
-            return keep
-    blocks.names = [names and _TALK.sub("", names) for names in blocks.names]
-    return _judged(blocks, outside, top)
+            return _with_title(blocks, keep, top)
+    blocks.names = list(map(names.without_talk, blocks.names))
+    return _with_title(blocks, _judged(blocks, outside, top), top)
+
+
+def _with_title(blocks: Blocks, keep: list[bool], top: int) -> list[bool]:
+    """With the page's only h1, if this stands before what holds the content."""
+    if top and not blocks.titles[top] and len(found := _h1s(blocks)) == 1 and found[0] < top:
+        keep[found[0]] = True
+    return keep
+
+
+def _h1s(blocks: Blocks) -> list[int]:
+    """The h1 that are no links."""
+    found = [at for at, text, linked, *_ in blocks.lines if blocks.tags[at] == "h1" and linked * 10 < len(text) * 9]
+    return list(dict.fromkeys(found))
 
 
 def _judged(blocks: Blocks, outside: list[bool], top: int) -> list[bool]:
@@ -140,7 +121,7 @@ def _scope(blocks: Blocks, outside: list[bool]) -> int:
 
     0, the whole page, if none stands out.
     """
-    tags, names, prose = blocks.tags, blocks.names, blocks.prose
+    tags, named, prose = blocks.tags, blocks.names, blocks.prose
     top = _lone(blocks, _mains(blocks, outside))
     within = _within(blocks, top)
     articles = [n for n in range(top, within.stop) if tags[n] == "article" and outside[n]] if "article" in tags else []
@@ -151,24 +132,30 @@ def _scope(blocks: Blocks, outside: list[bool]) -> int:
     in_article = within if article == top else _within(blocks, article)
     most = prose[article] * 7  # few blocks hold so much of the sentences: names are looked at last
     bodies = [
-        n for n in range(top, within.stop) if prose[n] * 10 >= most and names[n] and outside[n] and _is_body(names[n])
+        n
+        for n in range(top, within.stop)
+        if prose[n] * 10 >= most and named[n] and outside[n] and names.is_body(named[n])
     ]
     return _most_of(blocks, in_article, bodies)
 
 
 def _mains(blocks: Blocks, outside: list[bool]) -> list[int]:
     """Blocks that are, or else are named, the main part of the page."""
-    tags, names = blocks.tags, blocks.names
+    tags, named = blocks.tags, blocks.names
     mains = [n for n, tag in enumerate(tags) if tag == "main" and outside[n]] if "main" in tags else []
-    if not mains and "main" in " ".join(names):
-        return [n for n, tag in enumerate(tags) if outside[n] and is_named_main(tag, names[n])]
+    if not mains and "main" in " ".join(named):
+        return [n for n, tag in enumerate(tags) if outside[n] and is_named_main(tag, named[n])]
     return mains
 
 
 def _lone(blocks: Blocks, found: Sequence[int]) -> int:
-    """The only one of these blocks, if it holds a fair share of the page's text; else 0."""
-    is_fair = len(found) == 1 and blocks.sizes[found[0]] * _FAIR_SHARE >= blocks.sizes[0]
-    return found[0] if is_fair else 0
+    """The only one of these blocks, if it holds a fair share of the page's text, and of its sentences or sections."""
+    if len(found) != 1:
+        return 0
+    text, prose, headed = (
+        each[found[0]] * _FAIR_SHARE >= each[0] for each in (blocks.sizes, blocks.prose, blocks.headed)
+    )
+    return found[0] if text and (prose or headed) else 0
 
 
 def _most_of(blocks: Blocks, within: range, found: Sequence[int]) -> int:
@@ -193,34 +180,67 @@ def _end(blocks: Blocks, top: int) -> int:
 def _without(blocks: Blocks, scoped: list[bool], within: range, rules: _Rules) -> list[bool]:
     """Leave out blocks that stand around the content, with all that is in them."""
     keep = scoped.copy()
-    parents, tags, names, prose = blocks.parents, blocks.tags, blocks.names, blocks.prose
+    parents, tags, named, prose = blocks.parents, blocks.tags, blocks.names, blocks.prose
     sizes, links, headed = blocks.sizes, blocks.links, blocks.headed
     half = prose[within.start - 1] / 2  # of the sentences: what holds more is the content
     most = sizes[within.start - 1] / 2  # of the text: what holds more, and sentences, is the content for all its links
     tables = _tables(blocks) if "table" in tags else _Tables()
-    inner, held = tables.inner, _held(blocks, tables)
+    inner, held, titled = tables.inner, _held(blocks, tables), _titled(blocks, within)
     for n in within:
         if not keep[n] or not keep[parents[n]]:
             keep[n] = False
         elif not sizes[n] or headed[n] or prose[n] > half or n in inner or tags[parents[n]] == "pre":
             continue
         elif rules.by_names and (
-            (names[n] and (said := _said(names[n])) and _is_named_around(blocks, n, said, is_most=sizes[n] > most))
+            (
+                named[n]
+                and _is_named_around(blocks, n, is_needed=sizes[n] > most or n in titled or _is_data(blocks, n, held))
+            )
             or (tags[parents[n]] == "header" and _is_beside_title(blocks, n))
         ):
             keep[n] = False
         elif sizes[n] > most and prose[n] >= ENOUGH_CHARS:
             continue
-        elif rules.by_links and links[n] and tags[n] in _BOXES and not _is_part(blocks, n):
+        elif rules.by_links and links[n] and tags[n] in _BOXES and n not in titled and not _is_part(blocks, n):
             keep[n] = not (_is_dense(blocks, n, tables, held) or _is_cards(blocks, n, held))
     return keep
 
 
+def _titled(blocks: Blocks, within: range) -> frozenset[int]:
+    """The heading that is the title of what `within` is about, and the blocks around it: its only h1; in the main part
+    of a page, where that has none, its first heading, before any sentence."""
+    top = within.start - 1
+    if blocks.titles[top]:
+        h1s = [at for at in _h1s(blocks) if at in within]
+        at = h1s[0] if len(h1s) == 1 else top
+    else:
+        at = _first_heading(blocks, within) if top else top
+    found = set()
+    while at > top:
+        found.add(at)
+        at = blocks.parents[at]
+    return frozenset(found)
+
+
+def _first_heading(blocks: Blocks, within: range) -> int:
+    """The first heading that is no link, before any sentence; if there is none, the block around all of them."""
+    for at, text, linked, read, _ in islice(blocks.lines, blocks.starts[within.start - 1], None):
+        if at >= within.stop or read:
+            break
+        if blocks.tags[at] in HEADINGS and linked * 10 < len(text) * 9:
+            return at
+    return within.start - 1
+
+
 def _is_part(blocks: Blocks, n: int) -> bool:
-    """Whether a block is a part of what is kept or left as a whole: a paragraph of an item, a small cell."""
-    tag = blocks.tags[n]
-    return (tag == "p" and blocks.tags[blocks.parents[n]] in {"li", "dd", "td", "blockquote"}) or (
-        tag == "td" and blocks.sizes[n] < _CELL_CHARS
+    """Whether a block is a part of what is kept or left as a whole: of a heading, a paragraph or a list of an item, a
+    small cell."""
+    tag, above = blocks.tags[n], blocks.tags[blocks.parents[n]]
+    return (
+        above in HEADINGS
+        or (tag == "p" and above in {"li", "dd", "td", "blockquote"})
+        or (tag in {"ul", "ol"} and above == "li")
+        or (tag == "td" and blocks.sizes[n] < _CELL_CHARS)
     )
 
 
@@ -280,7 +300,10 @@ def _is_introduced(blocks: Blocks, n: int, first: int) -> bool:
         return False
     if blocks.tags[at] in _SUBHEADINGS:
         return True
-    while blocks.sizes[blocks.parents[n]] == blocks.sizes[n] and n:  # what only wraps it
+    while (
+        n and blocks.starts[blocks.parents[n]] == first and blocks.sizes[n] * 5 >= blocks.sizes[blocks.parents[n]] * 4
+    ):
+        # what only wraps it, with a caption
         n = blocks.parents[n]
     is_beside = blocks.parents[n] in (at, blocks.parents[at]) and blocks.tags[at] not in CELLS
     return is_beside and (read > 0 or text[-1] in _INTRODUCING)
@@ -295,7 +318,7 @@ def _is_cards(blocks: Blocks, n: int, held: "Mapping[int, _Amounts]") -> bool:
 class _Tables(NamedTuple):
     """Tables of data.
 
-    headed   those with a header
+    headed   those with a header, or that something introduces
     inner    blocks in any of them, which are kept or left with it
     """
 
@@ -308,7 +331,8 @@ def _tables(blocks: Blocks) -> _Tables:
     parents, tags = blocks.parents, blocks.tags
     around: dict[int, int] = {}  # blocks in tables, and the table of each
     layout: set[int] = set()
-    counts: dict[str, dict[int, int]] = {"th": {}, "td": {}, "tr": {}}  # how many of each table
+    headed: set[int] = set()
+    cells = Counter[int]()  # of each row
     for start in [n for n, tag in enumerate(tags) if tag == "table"]:
         if start in around:  # in another one
             continue
@@ -321,13 +345,17 @@ def _tables(blocks: Blocks) -> _Tables:
             if tag in _LAYOUT:
                 layout.add(above)
             around[n] = n if tag == "table" else above
-            if tag in counts:
-                counts[tag][above] = counts[tag].get(above, 0) + 1
-    headed, cells, rows = counts["th"], counts["td"], counts["tr"]
-    of_data = {n for n, most in rows.items() if n in headed or (most >= _LEAST and cells.get(n, 0) >= _LEAST * most)}
-    data = frozenset(of_data - layout)
+            if tag == "th":
+                headed.add(above)
+            cells[n if tag == "tr" else parents[n]] += tag in CELLS
+    rows = Counter(around[row] for row in cells if tags[row] == "tr")
+    wide = Counter(around[row] for row, most in cells.items() if tags[row] == "tr" and most >= _LEAST)
+    even = {n: most for n, most in wide.items() if most * 2 >= rows[n] and n not in layout}
+    said = {n for n in even.keys() - headed if blocks.sizes[n] and _is_introduced(blocks, n, blocks.starts[n])}
+    headed = headed - layout | said
+    data = frozenset(headed | {n for n, most in even.items() if most >= _LEAST})
     inner = frozenset(n for n, table in around.items() if n != table and table in data)
-    return _Tables(data, frozenset(data & headed.keys()), inner)
+    return _Tables(data, frozenset(headed), inner)
 
 
 class _Amounts(NamedTuple):
@@ -339,7 +367,7 @@ class _Amounts(NamedTuple):
 
 
 def _held(blocks: Blocks, tables: _Tables) -> dict[int, _Amounts]:
-    """Contents of the tables of data with a header in each block that holds some, or is one."""
+    """Contents of the `headed` tables of data in each block that holds some, or is one."""
     held = {n: _Amounts(blocks.sizes[n], blocks.links[n], blocks.cards[n]) for n in tables.headed}
     if held:
         for n in range(max(held), 0, -1):
@@ -350,23 +378,25 @@ def _held(blocks: Blocks, tables: _Tables) -> dict[int, _Amounts]:
     return held
 
 
-class _Said(NamedTuple):
-    """Verdicts of the names of a block: of its classes and role, and of its id, which is `anchor`."""
-
-    by_class: int
-    by_id: int
-    anchor: str
+def _is_data(blocks: Blocks, n: int, held: Mapping[int, _Amounts]) -> bool:
+    """Whether a block is for the most part `headed` tables of data, which are no links."""
+    return n in held and held[n].chars * 2 > blocks.sizes[n] and held[n].linked * 2 < held[n].chars
 
 
-def _is_named_around(blocks: Blocks, n: int, names: _Said, *, is_most: bool) -> bool:
-    """Whether the names of a block say that it stands around the content, and nothing in it outvotes them."""
+def _is_named_around(blocks: Blocks, n: int, *, is_needed: bool) -> bool:
+    """Whether the names of a block say that it stands around the content, and nothing in it outvotes them.
+
+    is_needed: it holds most of the text, or the title, or is a table of data
+    """
+    if (said := names.of(blocks.names[n])) is None:
+        return False
     is_heading = blocks.tags[n] in HEADINGS
-    said = names.by_class if names.by_class == _SURE or not is_heading else _NONE  # a heading may be a header
-    if names.by_id > names.by_class and not is_heading and not _is_slug(blocks, n, names.anchor):
-        said = names.by_id
-    if said == _SURE:
+    verdict = said.by_class if said.by_class == names.SURE or not is_heading else names.NONE  # it may be a header
+    if said.by_id > said.by_class and not is_heading and not _is_slug(blocks, n, said.anchor):
+        verdict = said.by_id
+    if verdict == names.SURE:
         return not (blocks.prose[n] and (_is_aside(blocks, n) or _is_lone_comment(blocks, n)))
-    if said == _NONE or is_most or blocks.prose[n] >= _PART_PROSE or blocks.titles[n]:
+    if verdict == names.NONE or is_needed or blocks.prose[n] >= _PART_PROSE or blocks.titles[n]:
         return False
     return blocks.sizes[n] >= _CELL_CHARS or not blocks.is_grid(blocks.parents[n])
 
@@ -392,21 +422,3 @@ def _is_slug(blocks: Blocks, n: int, anchor: str) -> bool:
     if blocks.tags[at] not in HEADINGS and blocks.tags[at] != "dt":
         return False
     return "".join(_WORD.findall(anchor)).rstrip("0123456789") in "".join(_WORD.findall(text.lower()))
-
-
-@lru_cache(maxsize=4096)
-def _said(names: str) -> _Said | None:
-    """None: nothing."""
-    if not _ANY.search(names.lower()):
-        return None
-    classes, _, rest = names.lower().partition("#")
-    anchor, _, more = rest.partition(" ")
-    return _Said(_heard(f"{classes} {more}"), _heard(anchor), anchor)
-
-
-def _heard(names: str) -> int:
-    return _SURE if _AROUND.search(names) else _PERHAPS if _PERHAPS_AROUND.search(names) else _NONE
-
-
-def _is_body(names: str) -> bool:
-    return _BODY.search(names.lower()) is not None

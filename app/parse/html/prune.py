@@ -26,9 +26,12 @@ def content_of(root: Element, *, whole: bool = False) -> Element:
     # Else the text holds marks of ours, which make blocks that are no elements.
     if [e.tag for e in elements] == found.tags:
         keep = content.shown(found) if whole else content.kept(found)
-        first = keep.index(True)
+        *title, first = [at for at, is_kept in enumerate(keep) if is_kept and not (at and keep[found.parents[at]])]
         top = elements[first]
         left_out.update(e for at, e in enumerate(elements) if at > first and not keep[at] and keep[found.parents[at]])
+        for at in title:  # the page's h1, which stands before what holds its content
+            elements[at].tail, top.text = top.text, None
+            top.insert(0, elements[at])
     cut(left_out)
     cut([link for link in top.iter("a") if not len(link) and blocks.is_permalink(link.text or "")])
     for element in top.iter(*blocks.LANDMARKS, "form"):

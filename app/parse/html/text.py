@@ -170,7 +170,9 @@ def prepare(root: Element, hidden: Sequence[Element]) -> None:
 
 
 def _is_opened(hidden: Element) -> bool:
-    """Whether it is shown when a reader asks for it, by its names, or a formula."""
+    """Whether it is shown when a reader asks for it, by its names or as a row below another, or a formula."""
+    if hidden.tag == "tr" and (above := hidden.getprevious()) is not None and above.tag in ("tr", blocks.HIDDEN):
+        return True
     names = " ".join(filter(None, map(hidden.get, ("class", "id", "role")))).lower()
     return _OPENED.search(names) is not None or (len(hidden) == 1 and hidden[0].tag == "math")
 

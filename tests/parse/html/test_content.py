@@ -163,6 +163,40 @@ def test_what_a_page_is_decides_what_stands_around_it(markup: str, expected: str
         pytest.param(f"<article>{ARTICLE}</article><article>{ARTICLE}</article>", f"{BODY}\n{BODY}", id="two articles"),
         pytest.param(f"<p>{ONE}</p><div class=entry-content>{ARTICLE}</div>", BODY, id="a body by class"),
         pytest.param(f"<p>{ONE}</p><div itemprop=articleBody>{ARTICLE}</div>", BODY, id="a body by itemprop"),
+        # By its title
+        pytest.param(
+            f"<div><h1>The title</h1><p>{ONE}</p></div><div id=bodyContent>{ARTICLE}{ARTICLE}</div>",
+            f"The title\n{BODY}\n{BODY}",
+            id="a title before what holds the content",
+        ),
+        pytest.param(f"<h1><a href=/>The site</a></h1><main>{ARTICLE}</main>", BODY, id="a name of a site before it"),
+        pytest.param(f"<h1>Site</h1><h1>Title</h1><main>{ARTICLE}</main>", BODY, id="two titles before it"),
+        pytest.param(
+            f"<main><div class=header><p>in <a href=p>java.util</a><h2>Class List</h2></div>{ARTICLE}</main>",
+            f"Class List\n{BODY}",
+            id="a title that is no h1",
+        ),
+        pytest.param(
+            f"<main>{ARTICLE}<div class=toc><h2>Contents</h2>{LINKS}</div></main>",
+            BODY,
+            id="a heading behind sentences",
+        ),
+        pytest.param(
+            f"<div><p><a href=a>scala</a>.<a href=b>lang</a></p><h1>A<br>class</h1><p><a href=c>all</a></div>{ARTICLE}",
+            f"A\nclass\n{BODY}",
+            id="a title among links",
+        ),
+        pytest.param(
+            f"<h1><div><a href=c>Chapter 13</a></div>Hashtables</h1>{ARTICLE}",
+            f"Chapter 13\nHashtables\n{BODY}",
+            id="a part of a heading that is a link",
+        ),
+        # By what little of the page main holds
+        pytest.param(
+            f"<main><p>{ONE}</p>{LINKS * 60}</main>" + f"<h2>More</h2>{ARTICLE}" * 5,
+            "\n".join([ONE, "One", "Two", *[f"More\n{BODY}"] * 5]),
+            id="a main that ends too early",
+        ),
         # What has no sentences
         pytest.param(
             "<h1>Index</h1><ul><li><a href=a>One thing</a><li><a href=b>Another</a></ul>",
@@ -170,6 +204,7 @@ def test_what_a_page_is_decides_what_stands_around_it(markup: str, expected: str
             id="an index",
         ),
         pytest.param("<table><tr><td>1<td>2<tr><td>3<td>4</table>", "1 2\n3 4", id="a table"),
+        pytest.param(f"{ARTICLE}<table><tr><td><td><tr><td><td></table>", BODY, id="a table without a word"),
     ],
 )
 def test_content(markup: str, expected: str) -> None:
@@ -233,6 +268,47 @@ def test_a_heading_with_sentences_under_it_outvotes_names(name: str, heading: st
             True,
             id="a table of links with a header, and its title",
         ),
+        pytest.param(
+            "<div id=module-header><table><tr><th>License<td>BSD3<tr><th>Portability<td>portable</table><p>A.B</div>",
+            True,
+            id="a table of data that is named a header",
+        ),
+        pytest.param(
+            f"<div class=navbox><table><tr><th>Topics<td>{LINKS}</table></div>", False, id="a table of links with one"
+        ),
+        pytest.param(
+            f"<p>{ONE}</p><div><table>"
+            + "".join(f"<tr><td><a href={n}>A library that has a name, {n}</a><td>MIT" for n in "abc")
+            + "</table></div>",
+            True,
+            id="a table of titles below a sentence",
+        ),
+        pytest.param(
+            f"<ul><li>{ONE}<li>States that it has are <ul><li><a href=a>state::DEFUNCT</a> if so"
+            "<li><a href=b>state::ENABLED</a> if on</ul></ul>",
+            True,
+            id="a list in an item",
+        ),
+        pytest.param(
+            "<h3>See also</h3><table><tr><td><div><a href=a>isgreater</a></div><td>checks if it is<tr><td colspan=2>"
+            "<a href=b>Documentation for it</a></table>",
+            True,
+            id="a row of a link and what it is, below a heading",
+        ),
+        pytest.param(
+            f"<p>{ONE}</p><div><table>{'<tr><td>atom<td><a href=a>OtpErlangAtom</a>' * 4}</table><p>Types</p></div>",
+            True,
+            id="a table of links below a sentence, and its caption",
+        ),
+        pytest.param(
+            "<aside class=topic><p>Examples:<ul><li>See <a href=a>a plot of it</a> for how to fit one</ul></aside>",
+            True,
+            id="a topic",
+        ),
+        pytest.param(
+            "<aside class=topic><b>Topics:</b><ul><li><a href=a>A plot of it</a></ul></aside>", False, id="topics"
+        ),
+        pytest.param("<p>:: <a href=a>Verbosity</a>", True, id="a type alone"),
         pytest.param(f"<a name=top><h2>Names</h2><ul><li>{ONE}</ul></a>", True, id="an anchor around everything"),
         pytest.param(
             "<div><pre>// <a href=a>the/header.h</a>\n<a href=b>type</a> <a href=c>name</a>;</pre></div>",
@@ -282,6 +358,14 @@ def test_evidence_is_weighed(part: str, is_kept: bool) -> None:
         (
             "<tr><td class=meta>Name<td>value<tr><td>Key<td><ul><li><a href=a>L</a><li><a href=b>M</a></ul>",
             "Name value|Key|L|M",
+        ),
+        (
+            "<tr><td><a href=a>Deflate</a><td>core<tr><td colspan=2>Packs<tr><td><a href=b>Else</a><td>core<tr><td>If",
+            "Deflate core|Packs|Else core|If",
+        ),
+        (
+            "<tr><td>Music<td>Streamed<tr style=display:none><td>Span<td>A range<tr hidden><td>Info<td>What",
+            "Music Streamed|Span A range|Info What",
         ),
     ],
 )

@@ -1,0 +1,72 @@
+"""What the names of a block (class, id, role) say of it: that it stands around the content, or holds it."""
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+# Words of class names, ids and roles. Anything but a letter parts them: "related-posts", "post_related", "js-share".
+# The first kind says what a block is; the second, used for parts of an article too, yields to sentences.
+_AROUND = re.compile(
+    r"""(?<![a-z])(?:
+    comments?|commentlist|disqus|respond|replies|reactions?|cookies?|consent|gdpr|modal|dialog|alertdialog|popup
+    |newsletter|subscribe|subscription|related|relatedposts|recommend(?:ed|ations?|s)?|recirc|recirculation|trending
+    |ads?|advert|advertisement|advertising|adslot|adsense|outbrain|taboola|sponsor|sponsored|sponsors|teasers?
+    |shar(?:e|es|ing|ebar|ethis|edaddy)|socials?|addthis|addtoany|footer|ft|navheader|navfooter|sidebar|sphinxsidebar
+    |breadcrumbs?|crumbs?|pagination|pager|copyright|disclaimer
+    )(?![a-z])""",
+    re.VERBOSE,
+)
+_PERHAPS_AROUND = re.compile(
+    r"""(?<![a-z])(?:
+    nav|navbar|navbox|navigation|menu|menubar|submenu|mainmenu|paging|skip|masthead|topbar|header|hd|rail|banner
+    |contentinfo|complementary|search|toolbar|toolbox|toc|overlay|tooltip|toast|follow|print(?:footer|only)|noprint
+    |popular|latest|promos?|promotion|most(?=[-_]?(?:read|viewed|popular))
+    |more(?=[-_](?:from|stories|news|articles|posts|links|on|in|like))
+    |(?:read|see)[-_](?:more|next|also)|also[-_]read|up[-_]next|next[-_]up
+    |sign[-_]?up|log[-_]?in|sign[-_]?in|register|donate|(?<!elementor-)widgets?
+    |tags?|taglist|tagcloud|catlinks|byline|authors?|bio|dateline|timestamp|meta|postmeta|editsection|hatnote
+    |credits?|legal|ratings?|votes?
+    )(?![a-z])""",
+    re.VERBOSE,
+)
+_TALK = re.compile(r"(?<![a-z])(?:comments?|commentlist|replies|respond)(?![a-z])", re.IGNORECASE)
+_ANY = re.compile(f"(?:{_AROUND.pattern})|(?:{_PERHAPS_AROUND.pattern})", re.VERBOSE)
+_BODY = re.compile(
+    r"""(?<![a-z])(?:
+    (?:article|entry|post|story|content|body|news|blog|page)[-_]{0,2}(?:body|content|text|copy)
+    |e-content|markdown-body|rich-?text)(?![a-z-])""",
+    re.VERBOSE,
+)
+NONE, PERHAPS, SURE = 0, 1, 2  # whether a block stands around the content
+
+
+class Said(NamedTuple):
+    """Verdicts of the names of a block: of its classes and role, and of its id, which is `anchor`."""
+
+    by_class: int
+    by_id: int
+    anchor: str
+
+
+@lru_cache(maxsize=4096)
+def of(names: str) -> Said | None:
+    """What they say.   names: as in `Blocks.names`.   None: nothing"""
+    if not _ANY.search(names.lower()):
+        return None
+    classes, _, rest = names.lower().partition("#")
+    anchor, _, more = rest.partition(" ")
+    return Said(_heard(f"{classes} {more}"), _heard(anchor), anchor)
+
+
+def _heard(names: str) -> int:
+    return SURE if _AROUND.search(names) else PERHAPS if _PERHAPS_AROUND.search(names) else NONE
+
+
+def is_body(names: str) -> bool:
+    """Whether they are those of an article's body."""
+    return _BODY.search(names.lower()) is not None
+
+
+def without_talk(names: str) -> str:
+    """The names without those of comments."""
+    return names and _TALK.sub("", names)
