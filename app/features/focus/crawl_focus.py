@@ -2,8 +2,6 @@
 
 Patterns are the host's rows, which its visits alone write. Words and phrases are caches of the process: without them a
 page counts as new, and anchors count for nothing, until they are learned again.
-
-Judges the subsets of a host's patterns (`policy.focus.subsets`), where a pattern brings something now and then.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -162,25 +160,26 @@ class CrawlFocus:
         """How it differs from a page that was fetched, if that brings nothing (`shape`); else a worse subset."""
         return None if not self.judges or self.profile.allows(url) else self.copied(url.target)
 
-    def copied(self, target: str, *, is_spared: bool = False) -> str | None:
+    def copied(self, target: str, left: Mapping[str, int] | None = None) -> str | None:
         """How a path and query differ from those of a fetched page, as in `copies`.
 
-        is_spared: nothing else is left to wait for, and a difference whose pages tell something of their own is none
+        left: how many are refused for each pattern, where nothing better waits: one that is worth the budget is none
         """
         names = self.seen.twins(target)
         path, query, _ = target.partition("?")
         if query:
             names += self.seen.twins(path)  # a view of a copy is one, too
-        poor = sorted(name for name in names if self._is_poor(name, is_spared))
+        poor = sorted(name for name in names if self._is_poor(name, left))
         found = next((name for name in poor if not self._has_good(paths(target, name))), None)
-        if found is None and (worse := self._worse_word(target)) is not None and self._is_poor(worse, is_spared):
+        if found is None and (worse := self._worse_word(target)) is not None and self._is_poor(worse, left):
             found = worse
-        return found if found is not None or is_spared else self._awaits(target)
+        return found if found is not None or left is not None else self._awaits(target)
 
-    def _is_poor(self, name: str, is_spared: bool = False) -> bool:
-        """Whether a pattern brings nothing.   is_spared: nor has pages that tell something of their own"""
+    def _is_poor(self, name: str, left: Mapping[str, int] | None = None) -> bool:
+        """Whether a pattern brings nothing.   left: as in `copied`"""
         found = self._yield(name)
-        return patterns.is_poor(self.profile.traps, found) and not (is_spared and patterns.tells(found))
+        is_spared = left is not None and patterns.is_spared(found, left.get(name, 0), self.room)
+        return not is_spared and patterns.is_poor(self.profile.traps, found)
 
     def _has_good(self, parts: list[Subset]) -> bool:
         return self.subsets.speak_for(self.profile.traps, parts)
@@ -260,16 +259,21 @@ class CrawlFocus:
         return before.refused
 
     def most_kept(self, name: str) -> int:
-        """How many refused URLs of a pattern have rows: where its pages tell something, a share of the budget."""
-        return max(MOST_KEPT_REFUSED, self.share if patterns.tells(self._yield(name)) else 0)
+        """How many refused URLs of a pattern have rows: a budget's share where it tells, all while it is spared."""
+        found = self._yield(name)
+        most = found.refused + 1 if found.spared > 0 else self.share if patterns.tells(found) else 0
+        return max(MOST_KEPT_REFUSED, most)
 
-    def spares(self) -> list[tuple[str, int]]:
-        """Patterns whose refused URLs are fetched where nothing better waits, and how many now, the best first."""
+    def spares(self, left: Mapping[str, int]) -> list[tuple[str, int]]:
+        """Patterns whose refused URLs are fetched now, and how many, the best first.   left: those refused for each"""
         shown = []
-        for name, found in self.yields.items():
-            if found.refused and name[0] in _SPARED and _SESSION not in name and not self.multiplies(name):
+        for name, many in left.items():
+            found = self._yield(name)
+            if patterns.has_no_end(found, many):
+                self._put(name, found._replace(spared=patterns.ENDLESS))
+            elif name[0] in _SPARED and _SESSION not in name and not self.multiplies(name):
                 group = found if found.fetched else self._group(name)
-                if n := patterns.spares(found, group):
+                if n := patterns.spares(found, group, many, self.room):
                     shown.append((name, n))
         return sorted(shown, key=lambda each: (-self._yield(each[0]).share, each[0]))
 
@@ -287,10 +291,9 @@ class CrawlFocus:
         """A group of a shape of which no page was fetched."""
         return next((self._yield(group) for group in shape_of(name).groups), _NONE)
 
-    def spare(self, name: str, n: int) -> None:
-        """Count refused URLs of a pattern that are queued, since nothing better waits."""
-        found = self._yield(name)
-        self._put(name, found._replace(spared=n, grown=found.refused))
+    def spare(self, name: str, n: int, left: int) -> None:
+        """Count refused URLs of a pattern that are queued, since nothing better waits.   left: those that are not"""
+        self._put(name, self._yield(name)._replace(spared=n, grown=left))
 
     def tried(self) -> None:
         """Count a refused URL that is queued all the same."""

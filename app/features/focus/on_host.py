@@ -207,10 +207,11 @@ def _spare_refused(picked: Picked, tx: Connection, host_id: int) -> bool:
     """
     judged = {crawl_id: focus for crawl_id, focus in _every(picked).items() if focus.refuses and focus.room > 0}
     for _ in range(20):  # lots of refused URLs, where all are copies
+        left = store.refused_for(tx, host_id=host_id, crawl_ids=list(judged))
         rows: list[Sought] = [
             {"host_id": host_id, "crawl_id": crawl_id, "pattern": name, "n": n}
             for crawl_id, focus in judged.items()
-            for name, n in focus.spares()
+            for name, n in focus.spares(left[crawl_id])
         ]
         found = store.refused_of(tx, rows)
         spared: list[Spared] = []
@@ -219,7 +220,7 @@ def _spare_refused(picked: Picked, tx: Connection, host_id: int) -> bool:
             focus = judged[each.crawl_id]
             target = target_of(each.url)
             shape = shape_of(target).name
-            copies = shape if focus.multiplies(shape) else focus.copied(target, is_spared=True)
+            copies = shape if focus.multiplies(shape) else focus.copied(target, left[each.crawl_id])
             if copies is not None:
                 focus.refuse(copies)
             elif sum(n for (crawl_id, _), n in taken.items() if crawl_id == each.crawl_id) >= focus.room:
@@ -229,7 +230,7 @@ def _spare_refused(picked: Picked, tx: Connection, host_id: int) -> bool:
             spared.append({"host_id": host_id, "id": each.id, "copies": copies})
         store.spare(tx, spared)
         for (crawl_id, name), n in taken.items():
-            judged[crawl_id].spare(name, n)
+            judged[crawl_id].spare(name, n, left[crawl_id][name] - n)
         picked.unfetched += taken.total()
         if taken or not found:
             return bool(taken)

@@ -60,6 +60,12 @@ UPDATE urls AS u SET state = 'queued', cause = 'forced', detail = NULL
 FROM chosen AS c WHERE c.is_one AND u.host_id = c.host_id AND u.id = c.id
 RETURNING u.crawl_id
 
+-- refused_for: how many of a host's URLs are refused for each pattern, never fetched
+SELECT crawl_id, detail AS pattern, count(*) AS urls FROM urls
+WHERE host_id = :host_id AND crawl_id = ANY(CAST(:crawl_ids AS bigint[])) AND state = 'refused' AND cause = 'trap'
+    AND fetched_at IS NULL AND detail IS NOT NULL
+GROUP BY crawl_id, detail
+
 -- refused_of: the best of a host's URLs that were refused for these patterns, never fetched: so many of each
 SELECT host_id, crawl_id, id, url, pattern
 FROM (

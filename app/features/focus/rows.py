@@ -143,6 +143,15 @@ def try_refused(tx: Connection, rows: Sequence[SecondLook]) -> list[int]:
     return [row.crawl_id for row in db.run(tx, _sql["try_refused"], {"rows": db.rows_param(rows)})] if rows else []
 
 
+def refused_for(tx: Connection, *, host_id: int, crawl_ids: Sequence[int]) -> dict[int, dict[str, int]]:
+    """How many URLs of a host are refused for each pattern, never fetched, by crawl."""
+    found: dict[int, dict[str, int]] = {crawl_id: {} for crawl_id in crawl_ids}
+    where = {"host_id": host_id, "crawl_ids": db.array_param(list(crawl_ids))}
+    for row in db.run(tx, _sql["refused_for"], where) if crawl_ids else ():
+        found[row.crawl_id][row.pattern] = row.urls
+    return found
+
+
 def refused_of(tx: Connection, rows: Sequence[Sought]) -> list[RefusedUrl]:
     """The best refused URLs of patterns, never fetched, those that are first of their pattern first."""
     return db.run(tx, _sql["refused_of"], {"rows": db.rows_param(rows)}).of(RefusedUrl) if rows else []

@@ -207,8 +207,10 @@ def _without(blocks: Blocks, scoped: list[bool], within: range, rules: _Rules) -
 
 
 def _titled(blocks: Blocks, within: range) -> frozenset[int]:
-    """The heading that is the title of what `within` is about, and the blocks around it: its only h1; in the main part
-    of a page, where that has none, its first heading, before any sentence."""
+    """The title of what is `within`, a heading, and the blocks around it.
+
+    It is the only h1; in the main part of a page, where that has none, the first heading, before any sentence.
+    """
     top = within.start - 1
     if blocks.titles[top]:
         h1s = [at for at in _h1s(blocks) if at in within]
@@ -233,8 +235,10 @@ def _first_heading(blocks: Blocks, within: range) -> int:
 
 
 def _is_part(blocks: Blocks, n: int) -> bool:
-    """Whether a block is a part of what is kept or left as a whole: of a heading, a paragraph or a list of an item, a
-    small cell."""
+    """Whether a block is a part of what is kept or left as a whole.
+
+    That is a part of a heading, a paragraph or a list of an item, a small cell.
+    """
     tag, above = blocks.tags[n], blocks.tags[blocks.parents[n]]
     return (
         above in HEADINGS

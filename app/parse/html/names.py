@@ -1,4 +1,4 @@
-"""What the names of a block (class, id, role) say of it: that it stands around the content, or holds it."""
+"""Reads the names of a block (class, id, role), which say that it stands around the content, or holds it."""
 
 import re
 from functools import lru_cache
@@ -40,8 +40,8 @@ _BODY = re.compile(
 NONE, PERHAPS, SURE = 0, 1, 2  # whether a block stands around the content
 
 
-class Said(NamedTuple):
-    """Verdicts of the names of a block: of its classes and role, and of its id, which is `anchor`."""
+class Verdicts(NamedTuple):
+    """Whether a block stands around the content, by its classes and role, and by its id, which is `anchor`."""
 
     by_class: int
     by_id: int
@@ -49,13 +49,13 @@ class Said(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def of(names: str) -> Said | None:
-    """What they say.   names: as in `Blocks.names`.   None: nothing"""
+def of(names: str) -> Verdicts | None:
+    """Verdicts of the names of a block, as `Blocks` has them. None: they say nothing."""
     if not _ANY.search(names.lower()):
         return None
     classes, _, rest = names.lower().partition("#")
     anchor, _, more = rest.partition(" ")
-    return Said(_heard(f"{classes} {more}"), _heard(anchor), anchor)
+    return Verdicts(_heard(f"{classes} {more}"), _heard(anchor), anchor)
 
 
 def _heard(names: str) -> int:

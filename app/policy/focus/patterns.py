@@ -40,6 +40,7 @@ REFUSED: Final = "refused"  # the pattern of refused URLs that are tried where n
 TRIES: Final = 5  # of them at a time, at most: one for so many pages of the host, three at least
 PAGES_A_TRY: Final = 250
 FEW_GROWN: Final = 2  # of them may name as many more of their like
+ENDLESS: Final = -1
 MOST_SPARED: Final = 50  # refused URLs of a shape that are queued at a time
 NEW_SHARE: Final = 0.3  # of a page's phrases must be new on its host for new text
 IN: Final = "∋"
@@ -53,7 +54,8 @@ class Yield(NamedTuple):
     lately      the latest pages, weighted;   new_lately: of these, those that brought something
     rendered    renderings in a row that gained much;   gain: the least of these, in characters of text and links
     told        pages with a line of their own, be it a number
-    spared      refused URLs that were queued last, since the budget had room;   grown: how many were refused by then
+    spared      refused URLs that were queued last, since the budget had room, or ENDLESS;   grown: how many were left
+                refused then
     """
 
     urls: int = 0
@@ -221,19 +223,34 @@ def tells(found: Yield) -> bool:
     return found.told > 0 and 2 * (found.told - 1) >= found.fetched - 1
 
 
-def spares(found: Yield, group: Yield) -> int:
+def is_spared(found: Yield, left: int, room: int) -> bool:
+    """Whether refused URLs are worth the rest of a budget: their pages tell something, or some do and all fit into half
+    of the room. The first page of a trap tells something, too.
+
+    left: how many of them are refused;   room: pages that the host's share of the budget still has for it
+    """
+    return tells(found) or (found.told > 1 and 2 * left <= room)
+
+
+def has_no_end(found: Yield, left: int) -> bool:
+    """Whether those that were fetched all the same named half as many again that are refused, and three at least: what
+    grows as fast as it is fetched has no end.   left: how many are refused
+    """
+    grown = left - found.grown
+    return found.spared > 0 and grown > FEW_GROWN and 2 * grown > found.spared
+
+
+def spares(found: Yield, group: Yield, left: int, room: int) -> int:
     """How many refused URLs of a shape are fetched where nothing better waits and the budget has room.
 
-    Its pages must tell something of their own. Each time it is twice as many, until these name as many again that are
-    refused: what grows as fast as it is fetched has no end. One page alone tells nothing: a trap's first does, too.
-    Of a shape that has had no page its group must tell.
+    Each time it is twice as many, until the shape turns out to have no end. One page alone tells nothing. Of a shape
+    that has had no page its group decides.
 
-    group: a group of the shape, or the shape
+    group: a group of the shape, or the shape;   left, room: as in `is_spared`
     """
     if not found.fetched:
-        return int(tells(group) and not found.spared)
-    grown = found.refused - found.grown if found.spared else 0
-    if found.fetched <= 1 or not tells(found) or (grown > FEW_GROWN and 2 * grown > found.spared):
+        return int(is_spared(group, left, room) and not found.spared)
+    if found.fetched <= 1 or found.spared == ENDLESS or not is_spared(found, left, room):
         return 0
     return min(max(2 * found.spared, 1), MOST_SPARED)
 

@@ -143,6 +143,19 @@ def test_more_than_are_kept_of_a_trap_are_fetched(worker: Worker, site: Site) ->
     assert set(paths) - set(site.pages_asked) == set()
 
 
+# pages of which one in so many has a line of its own, and what is fetched of them at least and at most
+@pytest.mark.parametrize(("one_in", "times", "least", "most"), [(4, 3, PRODUCTS - 10, PRODUCTS), (4, 1, 3, 60)])
+def test_a_pattern_of_which_some_tell_is_fetched_whole_where_there_is_much_room(
+    worker: Worker, site: Site, one_in: int, times: int, least: int, most: int
+) -> None:
+    paths = shop(site, "/p/{}".format)
+    for n, each in enumerate(paths):
+        site.pages[each] = product(n if n % one_in == 0 else 0, [])
+    start(worker, site.url(), budgets=Budgets(max_pages=times * len(site.pages) - 40))
+    run(worker)
+    assert least <= len(asked(site, "/p/")) <= most
+
+
 def weeks(n: int) -> Answer:
     rng = Random(n)
     sun = f"Sunrise {rng.randint(4, 8)}:{rng.randint(10, 59)}, sunset {rng.randint(16, 21)}:{rng.randint(10, 59)}"

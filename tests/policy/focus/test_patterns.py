@@ -4,12 +4,14 @@ import pytest
 
 from app.policy.focus.novelty import new_share, phrases, words_of
 from app.policy.focus.patterns import (
+    ENDLESS,
     MOST_SPARED,
     MUCH,
     TRIES,
     TrapKind,
     Yield,
     by_form,
+    has_no_end,
     has_turned,
     is_poor,
     is_retried,
@@ -259,23 +261,43 @@ def test_a_small_host_tries_fewer_refused_urls(pages: int, n: int) -> None:
     assert tries(TERMS, BAD, pages) == 0
 
 
-# refused URLs of a shape: what it has had, what its group has had, how many are fetched where the budget has room
+# refused URLs of a shape: what it has had, what its group has had, how many are left, how many of these are fetched
 @pytest.mark.parametrize(
-    ("own", "group", "n"),
+    ("own", "group", "left", "n"),
     [
-        (thin(3, 3), Yield(), 1),
-        (thin(3, 2), Yield(), 1),
-        (thin(3, 1), Yield(), 0),  # the first page of a trap tells something, too
-        (thin(4, 4, spared=1, grown=7), Yield(), 2),  # one page may name a few of its like
-        (thin(8, 8, spared=5, grown=9), Yield(), 10),
-        (thin(8, 8, spared=5, grown=6), Yield(), 0),  # as many again were refused meanwhile
-        (thin(300, 300, spared=MOST_SPARED, grown=9), Yield(), MOST_SPARED),
-        (thin(1, 1), Yield(), 0),  # as the first page of a trap does
-        (thin(2, 2), Yield(), 1),
-        (thin(0, 0), thin(4, 4), 1),
-        (thin(0, 0), thin(4, 0), 0),
-        (thin(0, 0, spared=1), thin(4, 4), 0),
+        (thin(3, 3), Yield(), 900, 1),
+        (thin(3, 2), Yield(), 900, 1),
+        (thin(3, 1), Yield(), 9, 0),  # the first page of a trap tells something, too
+        (thin(4, 4, spared=1), Yield(), 900, 2),
+        (thin(8, 8, spared=5), Yield(), 900, 10),
+        (thin(8, 8, spared=ENDLESS), Yield(), 9, 0),
+        (thin(300, 300, spared=MOST_SPARED), Yield(), 900, MOST_SPARED),
+        (thin(1, 1), Yield(), 9, 0),  # as the first page of a trap does
+        (thin(2, 2), Yield(), 9, 1),
+        (thin(0, 0), thin(4, 4), 9, 1),
+        (thin(0, 0), thin(4, 0), 9, 0),
+        (thin(0, 0, spared=1), thin(4, 4), 9, 0),
+        (thin(9, 2), Yield(), 50, 1),  # half of the room for all of them
+        (thin(9, 2), Yield(), 51, 0),
+        (thin(9, 1), Yield(), 50, 0),
     ],
 )
-def test_refused_urls_that_tell_something_are_spared(own: Yield, group: Yield, n: int) -> None:
-    assert spares(own, group) == n
+def test_refused_urls_that_tell_something_are_spared(own: Yield, group: Yield, left: int, n: int) -> None:
+    assert spares(own, group, left, 100) == n
+
+
+# how many were fetched all the same, how many were left then, and are by now
+@pytest.mark.parametrize(
+    ("spared", "before", "left", "is_endless"),
+    [
+        (1, 7, 9, False),  # one page may name a few of its like
+        (1, 7, 10, True),
+        (5, 9, 11, False),
+        (5, 9, 12, True),  # half as many again
+        (8, 9, 0, False),
+        (0, 0, 500, False),
+        (ENDLESS, 9, 500, False),  # it is known
+    ],
+)
+def test_what_grows_as_fast_as_it_is_fetched_has_no_end(spared: int, before: int, left: int, is_endless: bool) -> None:
+    assert has_no_end(thin(9, 9, spared=spared, grown=before), left) is is_endless
