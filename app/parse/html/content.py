@@ -62,7 +62,8 @@ def kept(blocks: Blocks) -> list[bool]:
 def _with_title(blocks: Blocks, keep: list[bool], top: int) -> list[bool]:
     """With the page's only h1, if this stands before what holds the content."""
     if top and not blocks.titles[top] and len(found := _h1s(blocks)) == 1 and found[0] < top:
-        keep[found[0]] = True
+        end = _end(blocks, found[0])
+        keep[found[0] : end] = [True] * (end - found[0])
     return keep
 
 

@@ -165,8 +165,8 @@ def test_what_a_page_is_decides_what_stands_around_it(markup: str, expected: str
         pytest.param(f"<p>{ONE}</p><div itemprop=articleBody>{ARTICLE}</div>", BODY, id="a body by itemprop"),
         # By its title
         pytest.param(
-            f"<div><h1>The title</h1><p>{ONE}</p></div><div id=bodyContent>{ARTICLE}{ARTICLE}</div>",
-            f"The title\n{BODY}\n{BODY}",
+            f"<div><h1>The title<div>2</div></h1><p>{ONE}</p></div><div id=bodyContent>{ARTICLE}{ARTICLE}</div>",
+            f"The title\n2\n{BODY}\n{BODY}",
             id="a title before what holds the content",
         ),
         pytest.param(f"<h1><a href=/>The site</a></h1><main>{ARTICLE}</main>", BODY, id="a name of a site before it"),
