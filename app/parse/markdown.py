@@ -8,7 +8,7 @@ in afterwards. What a reader of CommonMark would take for markup in a sentence i
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from urllib.parse import urldefrag, urljoin
 
@@ -31,9 +31,8 @@ _NUMBERED = re.compile(rf"{_FORMULA}(\d+){_FORMULA}")
 _MARKUP = re.compile(
     r"\\(?=[`*_<&\]\\])|`|\*(?=\S)|(?<=\S)\*|(?<![^\W_])_+|_+(?![^\W_])|\](?=\()|<(?=[A-Za-z/!?])|&(?=#?\w+;)"
 )
-_EMPTY_LINES = re.compile(
-    r"\n[ \t\r\f\n]*\n"
-)  # no more than a blank in HTML; in Markdown they would end a paragraph, or a list
+# No more than a blank in HTML; in Markdown they would end a paragraph, or a list.
+_EMPTY_LINES = re.compile(r"\n[ \t\r\f\n]*\n")
 _RAW = frozenset({"pre", "code", "kbd", "samp", "tt"})  # written as they stand
 _SCRIPTS = {
     "sup": dict(zip("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ", strict=True)),
@@ -228,27 +227,41 @@ def _first_ones(element: Element) -> Iterator[Element]:
 
 
 def _unpack_tables(content: Element) -> None:
-    """Make tables plain blocks that are there for the looks, and those of few cells that would be written as many. Of
-    the others each row gets a cell for each column."""
+    """Make tables plain blocks that are there for the looks, and those of few cells that would be written as many.
+
+    Of the others each row gets a cell for each column: the library puts some that stand beside spanning ones elsewhere.
+    """
     room = _MOST_PADDED
     for table in list(content.iter("table")):
-        widths = [sum(_span(cell, "colspan") for cell in row) for row in table.iter("tr")]
-        room -= max(len(widths) * max(widths, default=0) - 4 * len(table.xpath(".//td | .//th")), 0)
-        if room < 0 or _is_layout(table):
+        own_cells = 4 * len(table.xpath(".//td | .//th"))
+        is_layout = _is_layout(table)
+        grid = None if is_layout else _grid(table, room + own_cells)
+        if grid is None:
+            room = room if is_layout else 0
             own = [e for e in table.iterdescendants(*_TABLE[1:]) if next(e.iterancestors("table"), None) is table]
             for part in (table, *own):
                 part.tag = "div"
             continue
-        room = _square(table, room)
-        if widths and max(widths) > 1:  # without a header, the library takes some for lists
-            for cell in next(table.iter("tr")).iterchildren("td"):
+        width = max((len(cells) for _, cells in grid), default=0)
+        room -= max(len(grid) * width - own_cells, 0)
+        for row, cells in grid:
+            others = [each for each in row if each.tag not in ("td", "th")]
+            row[:] = [etree.Element("td") if cell is None else cell for cell in cells] + others
+        etree.strip_attributes(table, "colspan", "rowspan")
+        if width > 1:  # without a header, the library takes some for lists
+            for cell in grid[0][0].iterchildren("td"):
                 cell.tag = "th"
 
 
-def _square(table: Element, room: int) -> int:
-    """Put an empty cell wherever a cell of an earlier column or row reaches in, up to `room` of them. Returns what is
-    left of that."""
+def _grid(table: Element, most: int) -> list[tuple[Element, list[Element | None]]] | None:
+    """Each row and its cells, None wherever one of an earlier column or row reaches in.
+
+    None: with as many columns in each row there would be more than `most`; no more are looked at. Cells may reach a
+    thousand rows down, each of them.
+    """
+    grid: list[tuple[Element, list[Element | None]]] = []
     reaching: dict[int, int] = {}  # column: rows that a cell above still takes there
+    empty = width = 0
     for row in table.iter("tr"):
         cells: list[Element | None] = []
         for cell in [each for each in row if each.tag in ("td", "th")]:
@@ -257,23 +270,14 @@ def _square(table: Element, room: int) -> int:
             if high > 1:
                 reaching |= dict.fromkeys(range(len(cells), len(cells) + wide), high - 1)
             cells += [cell, *[None] * (wide - 1)]
+            if empty + len(cells) > most:
+                return None
         _reach_in(cells, reaching)
-        room -= (empty := min(cells.count(None), max(room, 0)))
-        others = [each for each in row if each.tag not in ("td", "th")]
-        row[:] = [*_filled(cells, empty), *others]
-    return room
-
-
-def _filled(cells: Sequence[Element | None], empty: int) -> Iterator[Element]:
-    """The cells, of one column and row each, and so many empty ones between them."""
-    for cell in cells:
-        if cell is not None:
-            cell.attrib.pop("colspan", None)
-            cell.attrib.pop("rowspan", None)
-            yield cell
-        elif empty > 0:
-            empty -= 1
-            yield etree.Element("td")
+        grid.append((row, cells))
+        empty, width = empty + cells.count(None), max(width, len(cells))
+        if max(empty, len(grid) * width) > most:
+            return None
+    return grid
 
 
 def _reach_in(cells: list[Element | None], reaching: dict[int, int]) -> None:

@@ -250,6 +250,7 @@ LARGE = [
     ("admonitions", '<div class="admonition"><p class="admonition-title">N</p>' * 100 + "<p>x</p>" * (MANY // 8), 8),
     ("a wide and long table", "<table><tr>" + "<td>x" * (MANY // 10) + "<tr><td>y" * (MANY // 18), 8),
     ("cells that span", "<table>" + "<tr><td colspan=1000>x<td>y" * (MANY // 27), 8),
+    ("cells that reach down", "<table>" + "<tr><td rowspan=1000>x<td>y" * (MANY // 27), 8),
     ("many tables", ("<table><tr>" + "<td>x" * 200 + "<tr><td>y" * 200 + "</table>") * (ALL // 2_800), 8 * 4),
     ("a base of many folders", f'<base href="/{"a/" * 900}">' + "<a href=x>y</a> " * (ALL // 16), 16 * 4),
     ("a base beyond all sense", f'<base href="/{"a/" * 9_000}">' + "<a href=x>y</a> " * (MANY // 16), 8),

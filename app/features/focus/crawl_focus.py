@@ -22,6 +22,7 @@ from app.policy.focus.shape import MARK, Shape, is_of_path, is_shared, shape_of,
 from app.policy.focus.vocabulary import Vocabulary, topic_share
 
 MOST_KEPT_REFUSED = 500  # URLs of a pattern that have a row, and are queued again when it turns; others are logged
+_SHARES_SPARED = 10  # of the budget: rows show whether a pattern grows, and a URL is refused several times
 _SPARED = f"/{MARK}{IN}"  # first characters of patterns: groups and counters have others
 _SESSION = "/~"  # in the name of a pattern
 _NONE = Yield()
@@ -259,10 +260,10 @@ class CrawlFocus:
         return before.refused
 
     def most_kept(self, name: str) -> int:
-        """How many refused URLs of a pattern have rows: a budget's share where it tells, all while it is spared."""
+        """How many refusals of a pattern make rows: a budget's share where it tells, more while it is spared."""
         found = self._yield(name)
-        most = found.refused + 1 if found.spared > 0 else self.share if patterns.tells(found) else 0
-        return max(MOST_KEPT_REFUSED, most)
+        shares = _SHARES_SPARED if found.spared > 0 else int(patterns.tells(found))
+        return max(MOST_KEPT_REFUSED, shares * self.share)
 
     def spares(self, left: Mapping[str, int]) -> list[tuple[str, int]]:
         """Patterns whose refused URLs are fetched now, and how many, the best first.   left: those refused for each"""

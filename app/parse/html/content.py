@@ -61,9 +61,10 @@ def kept(blocks: Blocks) -> list[bool]:
 
 def _with_title(blocks: Blocks, keep: list[bool], top: int) -> list[bool]:
     """With the page's only h1, if this stands before what holds the content."""
-    if top and not blocks.titles[top] and len(found := _h1s(blocks)) == 1 and found[0] < top:
-        end = _end(blocks, found[0])
-        keep[found[0] : end] = [True] * (end - found[0])
+    if top and not blocks.titles[top] and len(found := _h1s(blocks)) == 1:
+        (first,) = found
+        if first < top and (end := _end(blocks, first)) <= top:
+            keep[first:end] = [True] * (end - first)
     return keep
 
 

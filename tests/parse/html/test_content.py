@@ -171,15 +171,14 @@ def test_what_a_page_is_decides_what_stands_around_it(markup: str, expected: str
         ),
         pytest.param(f"<h1><a href=/>The site</a></h1><main>{ARTICLE}</main>", BODY, id="a name of a site before it"),
         pytest.param(f"<h1>Site</h1><h1>Title</h1><main>{ARTICLE}</main>", BODY, id="two titles before it"),
+        pytest.param(f"<h1>T<main>{ARTICLE}<p class=byline>By N</main>", BODY, id="a title that is never closed"),
         pytest.param(
             f"<main><div class=header><p>in <a href=p>java.util</a><h2>Class List</h2></div>{ARTICLE}</main>",
             f"Class List\n{BODY}",
             id="a title that is no h1",
         ),
         pytest.param(
-            f"<main>{ARTICLE}<div class=toc><h2>Contents</h2>{LINKS}</div></main>",
-            BODY,
-            id="a heading behind sentences",
+            f"<main>{ARTICLE}<div class=toc><h2>All</h2>{LINKS}</div></main>", BODY, id="a heading behind them"
         ),
         pytest.param(
             f"<div><p><a href=a>scala</a>.<a href=b>lang</a></p><h1>A<br>class</h1><p><a href=c>all</a></div>{ARTICLE}",
