@@ -4,10 +4,9 @@ Patterns are the host's rows, which its visits alone write. Words and phrases ar
 page counts as new, and anchors count for nothing, until they are learned again.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, combinations
-from typing import Final
 
 from app.crawl.state.worth import ENDING_TRIES, name_of_ending
 from app.features.focus.seen_phrases import SeenPhrases
@@ -15,82 +14,16 @@ from app.model import Url
 from app.policy.candidate import LAST_LANE
 from app.policy.focus import patterns, score
 from app.policy.focus.novelty import Said
-from app.policy.focus.patterns import IN, Subset, TrapKind, Yield, paths, words
-from app.policy.focus.profile import Profile, TrapTerms
+from app.policy.focus.patterns import IN, Subset, Subsets, TrapKind, Yield, paths, words
+from app.policy.focus.profile import Profile
 from app.policy.focus.score import PROVEN, Parts, Precedence, Scored
 from app.policy.focus.shape import MARK, Shape, is_of_path, is_shared, shape_of, shorter
 from app.policy.focus.vocabulary import Vocabulary, topic_share
 
 MOST_KEPT_REFUSED = 500  # URLs of a pattern that have a row, and are queued again when it turns; others are logged
-_SHARES_SPARED = 10  # of the budget: rows show whether a pattern grows, and a URL is refused several times
 _SPARED = f"/{MARK}{IN}"  # first characters of patterns: groups and counters have others
 _SESSION = "/~"  # in the name of a pattern
 _NONE = Yield()
-MOST: Final = 300  # of a host: each has a row
-
-
-@dataclass(slots=True)
-class _Tally:
-    """All subsets of one place.   fetched, new: their pages, and those with new text"""
-
-    fetched: int = 0
-    new: int = 0
-
-
-class Subsets:
-    """Those of one host, by its yields, where their counts are kept."""
-
-    __slots__ = ("_count", "_places", "_yields")
-
-    def __init__(self, yields: Mapping[str, Yield]) -> None:
-        self._yields = yields
-        self._places: dict[str, _Tally] = {}
-        self._count = 0
-        for name, found in yields.items():
-            if name.startswith(patterns.IN):
-                self._add(patterns.place_of(name), _NONE, found)
-
-    def after(
-        self, whole: Yield, parts: Sequence[Subset], is_new: bool, *, is_copy: bool = False, told: bool = False
-    ) -> Iterator[tuple[str, Yield]]:
-        """Subsets with one more page, which is counted, and what they have brought by then.
-
-        Of a pattern all of whose pages brought something none is kept: there is nothing to tell apart. A copy of a
-        fetched page speaks against its copying. But what a word brought is further back then: one new page would speak
-        for all its copies.
-        """
-        if whole.fetched == whole.new:
-            return
-        for part in parts:
-            before = self._yields.get(part.name, _NONE)
-            if is_copy:
-                if before.new_lately:
-                    yield part.name, before.aged()
-            elif before.fetched or self._count < MOST:
-                after = before.after(is_new, told=told)
-                self._add(part.place, before, after)
-                yield part.name, after
-
-    def _add(self, place: str, before: Yield, after: Yield) -> None:
-        found = self._places.setdefault(place, _Tally())
-        found.fetched += after.fetched - before.fetched
-        found.new += after.new - before.new
-        self._count += not before.fetched
-
-    def worse(self, terms: TrapTerms, parts: Sequence[Subset]) -> str | None:
-        """The first of these that brings too little beside others of its place."""
-        for part in parts:
-            own = self._yields.get(part.name)
-            if own is not None and own.fetched >= terms.trial:
-                place = self._places.get(part.place, _Tally())  # a name that was cut says no place
-                if patterns.is_worse(terms, own, fetched=place.fetched - own.fetched, new=place.new - own.new):
-                    return part.name
-        return None
-
-    def speak_for(self, terms: TrapTerms, parts: Sequence[Subset]) -> bool:
-        """Whether one of these brings something where their pattern does not, and none is worse than others."""
-        own = [found for part in parts if (found := self._yields.get(part.name)) is not None]
-        return any(patterns.brings(terms, found) for found in own) and self.worse(terms, parts) is None
 
 
 def _fewer(names: list[str]) -> Iterator[tuple[str, ...]]:
@@ -136,6 +69,11 @@ class CrawlFocus:
     def judges(self) -> bool:
         """Whether URLs are refused for what their like has brought."""
         return self.refuses and self.found > self.whole
+
+    @property
+    def compares(self) -> bool:
+        """Whether it matters how much of a text is new: no URL of a small host waits for others without a budget."""
+        return self.refuses or self.found > patterns.MOST_WAITING
 
     @property
     def pages(self) -> int:
@@ -252,31 +190,36 @@ class CrawlFocus:
         self.retried[group] = found.fetched
         return True
 
-    def refuse(self, *names: str) -> int:
-        """Count a refusal of a pattern, and of its group, so that they turn. Returns how many it has had before."""
-        before = self._yield(names[0])
+    def refuse(self, *names: str) -> None:
+        """Count a refusal of a pattern, and of its group, so that they turn."""
         for name in names:
             self._put(name, self._yield(name).refusing())
-        return before.refused
 
-    def most_kept(self, name: str) -> int:
-        """How many refusals of a pattern make rows: a budget's share where it tells, more while it is spared."""
+    def keeps(self, name: str) -> bool:
+        """Whether a refused URL of a pattern makes a row: as many as the host's share where it tells.
+
+        Twice as many do while it is spared: rows show whether it grows.
+        """
         found = self._yield(name)
-        shares = _SHARES_SPARED if found.spared > 0 else int(patterns.tells(found))
-        return max(MOST_KEPT_REFUSED, shares * self.share)
+        shares = 2 if found.spared > 0 else int(patterns.tells(found))
+        return found.urls - found.fetched <= max(MOST_KEPT_REFUSED, shares * self.share)
 
     def spares(self, left: Mapping[str, int]) -> list[tuple[str, int]]:
         """Patterns whose refused URLs are fetched now, and how many, the best first.   left: those refused for each"""
-        shown = []
+        shown, alone = [], []
         for name, many in left.items():
-            found = self._yield(name)
-            if patterns.has_no_end(found, many):
-                self._put(name, found._replace(spared=patterns.ENDLESS))
-            elif name[0] in _SPARED and _SESSION not in name and not self.multiplies(name):
+            before = self._yield(name)
+            found = patterns.after_sparing(before, many)
+            if found != before:
+                self._put(name, found)
+            if name[0] in _SPARED and _SESSION not in name and not self.multiplies(name):
                 group = found if found.fetched else self._group(name)
                 if n := patterns.spares(found, group, many, self.room):
                     shown.append((name, n))
-        return sorted(shown, key=lambda each: (-self._yield(each[0]).share, each[0]))
+                elif found.is_tried_alone and patterns.is_spared(found, many, self.room):
+                    alone.append((name, 1))
+        order = sorted(shown or alone, key=lambda each: (-self._yield(each[0]).share, each[0]))
+        return order if shown else order[:1]
 
     def multiplies(self, name: str) -> bool:
         """Whether a shape has parameters of another of the same path and more: facets that are chosen together."""
@@ -293,8 +236,10 @@ class CrawlFocus:
         return next((self._yield(group) for group in shape_of(name).groups), _NONE)
 
     def spare(self, name: str, n: int, left: int) -> None:
-        """Count refused URLs of a pattern that are queued, since nothing better waits.   left: those that are not"""
-        self._put(name, self._yield(name)._replace(spared=n, grown=left))
+        """Note that so many refused URLs of a pattern are queued.   left: those that are not"""
+        found = self._yield(name)
+        spared = patterns.ENDLESS if found.is_tried_alone else n
+        self._put(name, found._replace(spared=spared, grown=left))
 
     def tried(self) -> None:
         """Count a refused URL that is queued all the same."""
@@ -318,14 +263,16 @@ class CrawlFocus:
     ) -> None:
         """Note what a page brought that was fetched for the first time. A seed is no evidence against its like.
 
-        labels       of its links to pages of its host
+        labels       of its links to pages of its host, where they are compared
         found_on     the path and query on its host that named it first
         was_refused  it is fetched all the same
 
         A page without text proves nothing: its site may leave that to scripts. Nor does one whose view came first.
         """
         labels = list(labels)
-        is_new = self.seen.judge(text, url.target, labels, compares_names=self.refuses)
+        is_new: bool | None = text.lines != [""] or None
+        if self.compares:
+            is_new = self.seen.judge(text, url.target, labels, compares_names=self.refuses)
         told = self.refuses and self.seen.tells(text, url.target, labels)
         is_said = (self.seen.had_view(url.target) or is_seed) and not is_new
         if is_new is not None and not is_said:

@@ -57,7 +57,7 @@ class FirstLook(Impression):
         self._focus.learn(
             url,
             self._said,
-            labels=_labels(url, self._document),
+            labels=_labels(url, self._document) if self._focus.compares else (),
             found_on=on_host(due.found_on, url),
             is_seed=due.depth == 0,
             was_refused=due.cause == Cause.FORCED,
@@ -128,7 +128,8 @@ class Focused(Worth):
             if kind is TrapKind.PATTERN:
                 retried = focus.retries(shape.groups[0])
                 focus.meet(shape.name, url.target)
-                if focus.refuse(shape.name, shape.groups[0]) >= focus.most_kept(shape.name) and not retried:
+                focus.refuse(shape.name, shape.groups[0])
+                if not (retried or focus.keeps(shape.name)):
                     return Refusal.TRAP_PATTERN
                 event, detail = (UrlEvent.FORCED, None) if retried else (UrlEvent.TRAPPED, shape.name)
             elif kind is not None:

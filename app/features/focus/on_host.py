@@ -215,7 +215,7 @@ def _spare_refused(picked: Picked, tx: Connection, host_id: int) -> bool:
         ]
         found = store.refused_of(tx, rows)
         spared: list[Spared] = []
-        taken: Counter[tuple[int, str]] = Counter()
+        taken: Counter[int] = Counter()
         for each in found:
             focus = judged[each.crawl_id]
             target = target_of(each.url)
@@ -223,14 +223,16 @@ def _spare_refused(picked: Picked, tx: Connection, host_id: int) -> bool:
             copies = shape if focus.multiplies(shape) else focus.copied(target, left[each.crawl_id])
             if copies is not None:
                 focus.refuse(copies)
-            elif sum(n for (crawl_id, _), n in taken.items() if crawl_id == each.crawl_id) >= focus.room:
+            elif taken[each.crawl_id] >= focus.room:
                 continue
             else:
-                taken[each.crawl_id, each.pattern] += 1
+                taken[each.crawl_id] += 1
             spared.append({"host_id": host_id, "id": each.id, "copies": copies})
         store.spare(tx, spared)
-        for (crawl_id, name), n in taken.items():
-            judged[crawl_id].spare(name, n, left[crawl_id][name] - n)
+        looked_at = Counter((each.crawl_id, each.pattern) for each in found)
+        for row in rows:
+            crawl_id, name = row["crawl_id"], row["pattern"]
+            judged[crawl_id].spare(name, row["n"], left[crawl_id][name] - looked_at[crawl_id, name])
         picked.unfetched += taken.total()
         if taken or not found:
             return bool(taken)

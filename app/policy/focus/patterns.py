@@ -16,7 +16,8 @@ first is a pattern, too, and so is each path beside such a difference:
                            of ≈?id           ∋/mod/quiz/view?id
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -27,7 +28,7 @@ MEMORY: Final = 0.9  # of a page's weight is left after the next one: the last t
 FORGOTTEN: Final = 1e-6  # a weight of less is none: in the end Postgres' `real` would refuse it
 SMALL_SITE: Final = 100  # URLs of a host: up to there all are fetched, whatever they bring
 SMALL_SHARE: Final = 0.1  # of what a crawl's budget has for a host: a site that takes no more is fetched whole, too
-MOST_WAITING: Final = 1_000  # URLs of a shape that has not proven itself; the others wait in the last lane
+MOST_WAITING: Final = 1_000  # URLs of a shape that brings nothing lately; the others wait in the last lane
 EARNED: Final = 3  # requests that each page with new text earns its shape: half of a site's diagrams look alike
 RISKY: Final = 0.2  # of duplicate and trap, the components of a score
 MUCH: Final = 500  # gained by a rendering: as much as a main text that is no sign of a shell
@@ -39,10 +40,14 @@ SUREST: Final = 0.7  # share of others with new text that is believed: four page
 REFUSED: Final = "refused"  # the pattern of refused URLs that are tried where nothing else is left
 TRIES: Final = 5  # of them at a time, at most: one for so many pages of the host, three at least
 PAGES_A_TRY: Final = 250
-FEW_GROWN: Final = 2  # of them may name as many more of their like
+SHRINKS: Final = 4  # times fewer are queued where they have grown; fewer than one: they have no end
+FIRST_SPARED: Final = 4  # refused URLs of a shape that are queued at first
+FEW_LEFT: Final = 2  # times as many as were fetched: they are fetched where there is room, whatever they say
 ENDLESS: Final = -1  # in place of how many were queued last: it has no end
+ALONE: Final = -2  # in place of how many were left then: one is tried again where no pattern is left beside it
 MOST_SPARED: Final = 50  # refused URLs of a shape that are queued at a time
 NEW_SHARE: Final = 0.3  # of a page's phrases must be new on its host for new text
+MOST_SUBSETS: Final = 300  # of a host: each has a row
 IN: Final = "∋"
 
 
@@ -54,8 +59,8 @@ class Yield(NamedTuple):
     lately      the latest pages, weighted;   new_lately: of these, those that brought something
     rendered    renderings in a row that gained much;   gain: the least of these, in characters of text and links
     told        pages with a line of their own, be it a number
-    spared      refused URLs that were queued last, since the budget had room, or ENDLESS;   grown: how many were left
-                refused then
+    spared      how many refused URLs were to be queued last, since the budget had room, or ENDLESS;   grown: how many
+                were left refused then; ALONE before it is tried again; ENDLESS once that showed no end
     """
 
     urls: int = 0
@@ -94,8 +99,8 @@ class Yield(NamedTuple):
 
     @property
     def waits(self) -> bool:
-        """Whether so many wait, unproven, that others come first."""
-        return self.urls - self.fetched > MOST_WAITING and self.new < MOST_WAITING // 100
+        """Whether so many wait that others come first: none of its latest pages brought something."""
+        return self.urls - self.fetched > MOST_WAITING and self.new_lately < 1
 
     @property
     def own_share(self) -> float | None:
@@ -106,6 +111,11 @@ class Yield(NamedTuple):
         """With one more link."""
         counts = (self.urls + 1, self.fetched, self.new, self.refused, self.lately, self.new_lately)
         return Yield(*counts, *self[6:])
+
+    @property
+    def is_tried_alone(self) -> bool:
+        """Whether one more of a pattern that seems to have no end is fetched, where no other pattern is left."""
+        return self.spared == ENDLESS and self.grown == ALONE
 
     def refusing(self) -> "Yield":
         return self._replace(refused=self.refused + 1)
@@ -223,36 +233,59 @@ def tells(found: Yield) -> bool:
     return found.told > 0 and 2 * (found.told - 1) >= found.fetched - 1
 
 
-def is_spared(found: Yield, left: int, room: int) -> bool:
-    """Whether refused URLs are worth the rest of a budget: their pages tell something, or some do and all fit into half
-    of the room. The first page of a trap tells something, too.
-
-    left: how many of them are refused;   room: pages that the host's share of the budget still has for it
-    """
+def _says(found: Yield, left: int, room: int) -> bool:
     return tells(found) or (found.told > 1 and 2 * left <= room)
 
 
-def has_no_end(found: Yield, left: int) -> bool:
-    """Whether those that were fetched all the same named half as many again that are refused, and three at least: what
-    grows as fast as it is fetched has no end.   left: how many are refused
+def is_spared(found: Yield, left: int, room: int) -> bool:
+    """Whether refused URLs are worth the rest of a budget: their pages tell something, or all take half of the room.
+
+    In the second case some tell something, or few are left: twice as many as were fetched, or, where one told
+    something, a twentieth of the room. The first page of a trap tells something, too.
+
+    left: how many of them are refused;   room: pages that the host's share of the budget still has for it
+    """
+    few = max(FEW_LEFT * found.fetched, room // 20 if found.told else 0)
+    return _says(found, left, room) or (0 < left <= few and 2 * left <= room)
+
+
+def grows(found: Yield, left: int) -> bool:
+    """Whether those that were fetched all the same named half as many again that are refused, or any where all were.
+
+    left: how many are refused
     """
     grown = left - found.grown
-    return found.spared > 0 and grown > FEW_GROWN and 2 * grown > found.spared
+    return found.spared > 0 and (2 * grown >= found.spared or (grown > 0 and not found.grown))
+
+
+def after_sparing(found: Yield, left: int) -> Yield:
+    """Judge whether a pattern has an end, once the refused URLs that were queued last are fetched.
+
+    It has none if it grew as fast as it was fetched, down to the last few; and if it does so once more where no other
+    pattern may have named its like.   left: how many are refused
+    """
+    if found.spared == ENDLESS and found.grown >= 0:
+        return found._replace(grown=ENDLESS) if left > found.grown else found._replace(spared=1, grown=left)
+    if found.spared < SHRINKS and grows(found, left):
+        return found._replace(spared=ENDLESS, grown=ALONE)
+    return found
 
 
 def spares(found: Yield, group: Yield, left: int, room: int) -> int:
     """How many refused URLs of a shape are fetched where nothing better waits and the budget has room.
 
-    Each time it is twice as many, until the shape turns out to have no end. One page alone tells nothing. Of a shape
-    that has had no page its group decides.
+    Each time it is twice as many, or a quarter where these have grown. One page alone tells nothing. Of a shape that
+    has had no page its group decides.
 
     group: a group of the shape, or the shape;   left, room: as in `is_spared`
     """
     if not found.fetched:
-        return int(is_spared(group, left, room) and not found.spared)
+        return FIRST_SPARED // 2 if _says(group, left, room) and not found.spared else 0
     if found.fetched <= 1 or found.spared == ENDLESS or not is_spared(found, left, room):
         return 0
-    return min(max(2 * found.spared, 1), MOST_SPARED)
+    if grows(found, left):
+        return found.spared // SHRINKS
+    return min(2 * found.spared, MOST_SPARED) or FIRST_SPARED
 
 
 def has_turned(terms: TrapTerms, before: Yield, after: Yield) -> bool:
@@ -297,3 +330,67 @@ def place_of(name: str) -> str:
     """The place of a subset with this name."""
     start, brace, rest = name[1:].partition("{")
     return f"{start}{{}}{rest.partition('}')[2]}" if brace else f"{MARK}?{name.rpartition('?')[2]}"
+
+
+@dataclass(slots=True)
+class _Tally:
+    """All subsets of one place.   fetched, new: their pages, and those with new text"""
+
+    fetched: int = 0
+    new: int = 0
+
+
+class Subsets:
+    """Those of one host, by its yields, where their counts are kept."""
+
+    __slots__ = ("_count", "_places", "_yields")
+
+    def __init__(self, yields: Mapping[str, Yield]) -> None:
+        self._yields = yields
+        self._places: dict[str, _Tally] = {}
+        self._count = 0
+        for name, found in yields.items():
+            if name.startswith(IN):
+                self._add(place_of(name), Yield(), found)
+
+    def after(
+        self, whole: Yield, parts: Sequence[Subset], is_new: bool, *, is_copy: bool = False, told: bool = False
+    ) -> Iterator[tuple[str, Yield]]:
+        """Subsets with one more page, which is counted, and what they have brought by then.
+
+        Of a pattern all of whose pages brought something none is kept: there is nothing to tell apart. A copy of a
+        fetched page speaks against its copying. But what a word brought is further back then: one new page would speak
+        for all its copies.
+        """
+        if whole.fetched == whole.new:
+            return
+        for part in parts:
+            before = self._yields.get(part.name, Yield())
+            if is_copy:
+                if before.new_lately:
+                    yield part.name, before.aged()
+            elif before.fetched or self._count < MOST_SUBSETS:
+                after = before.after(is_new, told=told)
+                self._add(part.place, before, after)
+                yield part.name, after
+
+    def _add(self, place: str, before: Yield, after: Yield) -> None:
+        found = self._places.setdefault(place, _Tally())
+        found.fetched += after.fetched - before.fetched
+        found.new += after.new - before.new
+        self._count += not before.fetched
+
+    def worse(self, terms: TrapTerms, parts: Sequence[Subset]) -> str | None:
+        """The first of these that brings too little beside others of its place."""
+        for part in parts:
+            own = self._yields.get(part.name)
+            if own is not None and own.fetched >= terms.trial:
+                place = self._places.get(part.place, _Tally())  # a name that was cut says no place
+                if is_worse(terms, own, fetched=place.fetched - own.fetched, new=place.new - own.new):
+                    return part.name
+        return None
+
+    def speak_for(self, terms: TrapTerms, parts: Sequence[Subset]) -> bool:
+        """Whether one of these brings something where their pattern does not, and none is worse than others."""
+        own = [found for part in parts if (found := self._yields.get(part.name)) is not None]
+        return any(brings(terms, found) for found in own) and self.worse(terms, parts) is None

@@ -163,6 +163,17 @@ def test_a_pattern_that_tells_now_and_then_is_fetched_whole_where_all_of_it_fits
     assert least <= len(asked(site, "/p/")) <= most
 
 
+def test_an_index_among_refused_pages_is_no_growth_without_end(worker: Worker, site: Site) -> None:
+    """Those that it names are of its own pattern, and named nowhere else."""
+    paths = shop(site, "/p/{}".format)
+    later = [f"/p/{n}" for n in range(PRODUCTS, PRODUCTS + 100)]
+    site.pages |= {path: product(PRODUCTS + n, []) for n, path in enumerate(later)}
+    site.pages[paths[-20]] = product(PRODUCTS - 20, later)
+    start(worker, site.url(), budgets=Budgets(max_pages=2 * len(site.pages)))
+    run(worker)
+    assert {*paths, *later} - set(site.pages_asked) == set()
+
+
 def weeks(n: int) -> Answer:
     rng = Random(n)
     sun = f"Sunrise {rng.randint(4, 8)}:{rng.randint(10, 59)}, sunset {rng.randint(16, 21)}:{rng.randint(10, 59)}"

@@ -1,6 +1,6 @@
 """A visit's memory of what pages brought: whether one says something new, and whose refused URLs get another try."""
 
-from itertools import permutations
+from itertools import count, permutations
 from random import Random
 
 import pytest
@@ -8,8 +8,9 @@ import pytest
 from app.features.focus.crawl_focus import CrawlFocus
 from app.features.focus.seen_phrases import SeenPhrases
 from app.model import Url
+from app.policy.candidate import LAST_LANE
 from app.policy.focus.novelty import said
-from app.policy.focus.patterns import SMALL_SITE, Yield
+from app.policy.focus.patterns import MOST_WAITING, SMALL_SITE, Yield
 from app.policy.focus.profile_text import profile_of
 from app.policy.focus.score import Parts, Precedence, score
 from app.policy.focus.shape import shape_of
@@ -178,3 +179,25 @@ def test_ours_a_redirect_counts_within_its_origin(to: str, counts: bool) -> None
     assert isinstance(target, Url)
     focus.redirected(url("/a"), target, redirected_by=None)
     assert ("/w" in focus.yields) is counts
+
+
+# pages that were fetched while the host was small, each of which counts as new
+@pytest.mark.parametrize("before", [0, 15])
+def test_without_a_budget_links_of_a_shape_that_brings_nothing_lately_wait(before: int) -> None:
+    focus = judging()
+    focus.refuses = False
+    days = (f"/day/{n}" for n in count())
+
+    def lane(target: str) -> int:
+        return focus.lane_of(score(focus.profile, url(target), depth=1), target)
+
+    for _ in range(before):
+        learn(focus, next(days), "No events on this day.")
+    assert lane("/day/99") != LAST_LANE
+    for n in range(MOST_WAITING + 100):
+        lane(f"/day/{10_000 + n}")
+    for _ in range(25):
+        learn(focus, next(days), "No events on this day.")
+    assert (lane("/day/99") == LAST_LANE, lane("/other") == LAST_LANE) == (True, False)
+    learn(focus, next(days), prose("a feast"))
+    assert lane("/day/99") != LAST_LANE

@@ -3,7 +3,7 @@
 import pytest
 
 from app.features.focus.crawl_focus import CrawlFocus
-from app.policy.focus.patterns import Yield
+from app.policy.focus.patterns import MOST_WAITING, Yield
 from app.policy.focus.score import score
 from app.policy.focus.shape import shape_of
 from tests.features.focus.test_focus import judging, learn, prose, url
@@ -103,10 +103,22 @@ def test_ours_a_page_that_comes_after_its_copy_says_nothing_against_its_like(vie
 
 def test_ours_without_a_budget_a_page_is_not_blamed_for_a_view_of_it_either() -> None:
     focus = judging()
-    focus.refuses = False
+    focus.refuses, focus.found = False, MOST_WAITING + 1
     learn(focus, "/shop/toys/7?print=1", prose(7))
     learn(focus, "/shop/toys/7", prose(7))
     assert shape_of("/shop/toys/7").name not in focus.yields
+
+
+@pytest.mark.parametrize(("found", "new"), [(MOST_WAITING, 3), (MOST_WAITING + 1, 1)])
+def test_without_a_budget_texts_of_a_small_host_are_not_compared(found: int, new: int) -> None:
+    """None of its URLs waits for what its like has brought."""
+    focus = judging()
+    focus.refuses, focus.found = False, found
+    for n in range(3):
+        learn(focus, f"/n/{n}", prose("the same"))
+    learn(focus, "/n/4", "")
+    assert focus.yields["/n/#"].new == new
+    assert focus.yields["/n/#"].fetched == 3
 
 
 def test_ours_what_brought_no_page_is_no_view() -> None:
@@ -171,3 +183,37 @@ def test_ours_three_copies_are_enough_for_a_parameter() -> None:
         assert focus.copies(url("/x/3?print=1")) is None
         learn(focus, f"/x/{n}?print=1", prose(n))
     assert focus.copies(url("/x/3?print=1")) == "≈?print"
+
+
+# how many times links of a shape were refused, its URLs, and whether it tells something
+@pytest.mark.parametrize(
+    ("refused", "urls", "told", "spared", "keeps"),
+    [
+        (5_000, 500, 1, 0, True),  # the same links, again and again
+        (5_000, 600, 1, 0, False),
+        (5_000, 600, 3, 0, True),  # the host's share of the budget
+        (5_000, 1_600, 3, 0, False),
+        (5_000, 1_600, 3, 4, True),  # rows show whether it grows
+        (5_000, 3_000, 3, 4, False),
+    ],
+)
+def test_so_many_urls_of_a_pattern_have_rows(refused: int, urls: int, told: int, spared: int, *, keeps: bool) -> None:
+    focus = judging()
+    focus.share = 1_000
+    focus.yields["/n/#"] = Yield(urls=urls, fetched=3, refused=refused, told=told, spared=spared)
+    assert focus.keeps("/n/#") is keeps
+
+
+# how many are left, once the one that was tried alone is fetched, and how many follow
+@pytest.mark.parametrize(("left", "then"), [(5, [("/a/#", 2)]), (6, [])])
+def test_a_pattern_that_seems_to_have_no_end_is_tried_once_more_alone(left: int, then: list[tuple[str, int]]) -> None:
+    focus = judging()
+    focus.share = 1_000
+    focus.yields |= {
+        "/a/#": Yield(urls=99, fetched=9, refused=9, told=9, spared=2, grown=3),
+        "/b/#": Yield(urls=99, fetched=9, refused=9, told=9),
+    }
+    assert focus.spares({"/a/#": 6, "/b/#": 4}) == [("/b/#", 4)]
+    assert focus.spares({"/a/#": 6}) == [("/a/#", 1)]
+    focus.spare("/a/#", 1, 5)
+    assert focus.spares({"/a/#": left}) == then

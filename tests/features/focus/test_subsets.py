@@ -2,8 +2,7 @@
 
 import pytest
 
-from app.features.focus.crawl_focus import MOST, Subsets
-from app.policy.focus.patterns import Yield, words
+from app.policy.focus.patterns import MOST_SUBSETS, Subsets, Yield, words
 from app.policy.focus.profile import TrapTerms
 from tests.features.focus.test_focus import judging, learn, prose
 
@@ -79,7 +78,7 @@ def test_a_host_has_only_so_many(subsets: Subsets, yields: dict[str, Yield]) -> 
     for first in letters:
         for second in letters:
             note(subsets, yields, f"/mod/{first}{second}/1", 0)
-    assert len(yields) == MOST
+    assert len(yields) == MOST_SUBSETS
 
 
 def test_they_are_the_same_when_read_again(subsets: Subsets, yields: dict[str, Yield]) -> None:

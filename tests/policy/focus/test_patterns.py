@@ -4,14 +4,15 @@ import pytest
 
 from app.policy.focus.novelty import new_share, phrases, words_of
 from app.policy.focus.patterns import (
+    ALONE,
     ENDLESS,
     MOST_SPARED,
     MUCH,
     TRIES,
     TrapKind,
     Yield,
+    after_sparing,
     by_form,
-    has_no_end,
     has_turned,
     is_poor,
     is_retried,
@@ -265,39 +266,52 @@ def test_a_small_host_tries_fewer_refused_urls(pages: int, n: int) -> None:
 @pytest.mark.parametrize(
     ("own", "group", "left", "n"),
     [
-        (thin(3, 3), Yield(), 900, 1),
-        (thin(3, 2), Yield(), 900, 1),
-        (thin(3, 1), Yield(), 9, 0),  # the first page of a trap tells something, too
-        (thin(4, 4, spared=1), Yield(), 900, 2),
-        (thin(8, 8, spared=5), Yield(), 900, 10),
+        (thin(3, 3), Yield(), 900, 4),
+        (thin(3, 2), Yield(), 900, 4),
+        (thin(3, 1), Yield(), 13, 0),  # the first page of a trap tells something, too
+        (thin(4, 4, spared=1, grown=900), Yield(), 900, 2),
+        (thin(8, 8, spared=5, grown=904), Yield(), 900, 10),
+        (thin(8, 8, spared=5, grown=896), Yield(), 900, 1),  # they have grown
         (thin(8, 8, spared=ENDLESS), Yield(), 9, 0),
-        (thin(300, 300, spared=MOST_SPARED), Yield(), 900, MOST_SPARED),
+        (thin(300, 300, spared=MOST_SPARED, grown=900), Yield(), 900, MOST_SPARED),
         (thin(1, 1), Yield(), 9, 0),  # as the first page of a trap does
-        (thin(2, 2), Yield(), 9, 1),
-        (thin(0, 0), thin(4, 4), 9, 1),
+        (thin(2, 2), Yield(), 9, 4),
+        (thin(0, 0), thin(4, 4), 9, 2),
         (thin(0, 0), thin(4, 0), 9, 0),
         (thin(0, 0, spared=1), thin(4, 4), 9, 0),
-        (thin(9, 2), Yield(), 50, 1),  # half of the room for all of them
+        (thin(9, 2), Yield(), 50, 4),  # half of the room for all of them
         (thin(9, 2), Yield(), 51, 0),
         (thin(9, 1), Yield(), 50, 0),
+        (thin(9, 1), Yield(), 18, 4),  # few of them are left, whatever they say
+        (thin(9, 1), Yield(), 19, 0),
+        (thin(2, 1), Yield(), 5, 4),  # a twentieth of the room
+        (thin(2, 0), Yield(), 5, 0),  # as links to nothing are
+        (thin(0, 0), thin(9, 1), 18, 0),  # each level of endless folders is a shape of its own
     ],
 )
 def test_refused_urls_that_tell_something_are_spared(own: Yield, group: Yield, left: int, n: int) -> None:
     assert spares(own, group, left, 100) == n
 
 
-# how many were fetched all the same, how many were left then, and are by now
+# how many were fetched all the same, how many were left then, and are by now; what is known then
 @pytest.mark.parametrize(
-    ("spared", "before", "left", "is_endless"),
+    ("spared", "before", "left", "known"),
     [
-        (1, 7, 9, False),  # one page may name a few of its like
-        (1, 7, 10, True),
-        (5, 9, 11, False),
-        (5, 9, 12, True),  # half as many again
-        (8, 9, 0, False),
-        (0, 0, 500, False),
-        (ENDLESS, 9, 500, False),  # it is known
+        (1, 7, 7, (1, 7)),
+        (1, 7, 8, (ENDLESS, ALONE)),
+        (1, 0, 1, (ENDLESS, ALONE)),
+        (3, 7, 500, (ENDLESS, ALONE)),
+        (4, 7, 500, (4, 7)),  # an index among them names many
+        (8, 9, 0, (8, 9)),
+        (0, 0, 500, (0, 0)),
+        (ENDLESS, ALONE, 500, (ENDLESS, ALONE)),  # others are left
+        (ENDLESS, 9, 10, (ENDLESS, ENDLESS)),
+        (ENDLESS, 9, 9, (1, 9)),  # another pattern's pages named its like
+        (ENDLESS, ENDLESS, 500, (ENDLESS, ENDLESS)),
     ],
 )
-def test_what_grows_as_fast_as_it_is_fetched_has_no_end(spared: int, before: int, left: int, is_endless: bool) -> None:
-    assert has_no_end(thin(9, 9, spared=spared, grown=before), left) is is_endless
+def test_what_grows_as_fast_as_it_is_fetched_has_no_end(
+    spared: int, before: int, left: int, known: tuple[int, int]
+) -> None:
+    found = after_sparing(thin(9, 9, spared=spared, grown=before), left)
+    assert (found.spared, found.grown) == known
