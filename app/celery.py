@@ -37,10 +37,11 @@ EXTRACT = "extract"
 RENDER = "render"  # no queue of a plain worker: served by `-Q render` alone
 BEAT_EVERY_S = 10.0
 CLOCK_SET_S = 1.0
-# For tcp(7). A worker waits for messages without a timeout: only this detects a black hole between it and the broker.
+# For tcp(7). A worker waits for messages without a timeout: only this detects a black hole between it and the broker,
+# after three probes, as between it and Postgres.
 KEEPALIVE = {
     getattr(socket, name): value
-    for name, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 2), ("TCP_USER_TIMEOUT", 10_000))
+    for name, value in (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 2), ("TCP_KEEPCNT", 3), ("TCP_USER_TIMEOUT", 10_000))
     if hasattr(socket, name)
 }
 _log = structlog.get_logger()

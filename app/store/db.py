@@ -35,12 +35,13 @@ _log = structlog.get_logger()
 OLDEST_POSTGRES = 15
 
 # A black hole (a partition, a machine that is gone) must not hold a thread for the quarter of an hour that TCP retries,
-# nor the two hours until TCP probes a silent peer. In seconds but for tcp_user_timeout; libpq-connect.html.
+# nor the two hours until TCP probes a silent peer. In seconds but for tcp_user_timeout; libpq-connect.html. An idle
+# connection ends at the probe after tcp_user_timeout: three are sent before it, since the network may lose one.
 _NOTICES_A_DEAD_PEER = {
     "connect_timeout": 5,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 2,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
 }
 # Postgres probes us likewise: when we are gone, our locks are released. Its JIT compiler stays off: it takes longer
@@ -49,9 +50,9 @@ _SESSION = {
     "jit": "off",
     "idle_in_transaction_session_timeout": "10s",
     "idle_session_timeout": "0",  # of our pools; a session that Postgres ended fails at its next query
-    "tcp_keepalives_idle": "10s",
-    "tcp_keepalives_interval": "5s",
-    "tcp_keepalives_count": "2",
+    "tcp_keepalives_idle": "5s",
+    "tcp_keepalives_interval": "2s",
+    "tcp_keepalives_count": "3",
     "tcp_user_timeout": "10s",
 }
 # What our queries and the driver are written for; it wins over options of the URL, and the variables and roles of

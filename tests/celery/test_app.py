@@ -134,7 +134,7 @@ def test_a_message_that_met_a_dead_connection_is_sent_over_the_next(broker_url: 
 
 
 # of tcp(7), its value
-SOCKET = [("SO_KEEPALIVE", 1), ("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_USER_TIMEOUT", 10_000)]
+SOCKET = [("SO_KEEPALIVE", 1), ("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 2), ("TCP_USER_TIMEOUT", 10_000)]
 
 
 @pytest.mark.parametrize(("option", "value"), SOCKET)

@@ -3,6 +3,7 @@
 A new connection knows no table and no plan: to learn them anew in each test took Postgres half of its time.
 """
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +16,7 @@ from app.features.schema import schema
 from app.store import db
 
 FEW = 500  # rows that a table may leave behind, dead
+IDLE_S = 5.0  # longer, and TCP asks whether the other end is there: a test is not to meet the answer
 
 
 @contextmanager
@@ -35,6 +37,7 @@ class Cleaner:
         self._engine: Engine | None = None
         self._connection: psycopg.Connection[Any] | None = None
         self._backends: set[int] = set()
+        self._lent_at = 0.0
 
     def engine(self, database_url: str) -> Engine:
         try:
@@ -45,7 +48,8 @@ class Cleaner:
 
     def connection(self, database_url: str) -> psycopg.Connection[Any]:
         """Our own, which commits by itself."""
-        if self._connection is None or self._url != database_url:
+        before, self._lent_at = self._lent_at, time.monotonic()
+        if self._connection is None or self._url != database_url or self._lent_at > before + IDLE_S:
             self.forget()
             self._url = database_url
             self._connection = psycopg.connect(database_url, autocommit=True, application_name="tests")

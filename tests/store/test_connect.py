@@ -19,7 +19,7 @@ SESSIONS = [
     ("", "idle_in_transaction_session_timeout", "10s"),
     ("", "tcp_user_timeout", "10000"),
     ("", "idle_session_timeout", "0"),
-    ("", "tcp_keepalives_idle", "10"),
+    ("", "tcp_keepalives_idle", "5"),
     ("", "application_name", "tiptoe"),
     ("", "TimeZone", "UTC"),
     ("", "default_transaction_isolation", "read committed"),
@@ -54,7 +54,7 @@ def test_queries_of_a_session_take_one_core_where_it_is_asked_for(
 CONNECTIONS = [
     ("", "connect_timeout", "5"),
     ("", "tcp_user_timeout", "10000"),
-    ("", "keepalives_idle", "10"),
+    ("", "keepalives_idle", "5"),
     ("?connect_timeout=30", "connect_timeout", "30"),
     ("?tcp_user_timeout=0", "tcp_user_timeout", "0"),
 ]
