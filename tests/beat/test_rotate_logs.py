@@ -13,7 +13,7 @@ from app.crawl.state.worker import Worker
 from app.model import VisitEnding
 from app.policy.retention import AHEAD, Part
 from app.store import db, partitions, visits
-from tests.beat.log_rows import settings
+from tests.beat.log_rows import age, settings
 from tests.crawl.loop import run, start
 from tests.crawl.planted import Log, wrong
 from tests.crawl.web import Site, Web, html
@@ -34,17 +34,6 @@ def engine(make_database: Callable[[], str]) -> Any:
 def parts(engine: Engine, log: str = "fetches") -> list[Part]:
     with db.transaction(engine) as tx:
         return partitions.parts(tx, log)
-
-
-def age(engine: Engine, days: int) -> None:
-    """As if the logs had been made that long ago: `past` ends then."""
-    ends = (NOW - timedelta(days=days)).replace(hour=0, minute=0, second=0, microsecond=0)
-    with engine.begin() as tx:
-        for log in partitions.LOGS:
-            tx.exec_driver_sql(f"ALTER TABLE {log} DETACH PARTITION {log}_past")
-            tx.exec_driver_sql(
-                f"ALTER TABLE {log} ATTACH PARTITION {log}_past FOR VALUES FROM (MINVALUE) TO ('{ends}')"
-            )
 
 
 def request(engine: Engine, started: datetime, host_id: int = 1, url: str = "http://h.test/") -> str:

