@@ -16,16 +16,17 @@ from lxml import etree
 
 from app.errors import InputError
 from app.extras import to_install
-from app.parse import charset
+from app.parse import charset, markdown_tables
 from app.parse.html import prune, tree
 from app.parse.html.tree import Element
 from app.policy import media_type
 from app.policy.url import MAX_LENGTH
 
-# What stands for a backslash, "<", ">", the beginning of a definition, and both ends of a formula's number.
-_ESCAPE, _LESS, _MORE, _DEFINES, _FORMULA = "\ufdd0\ufdd1\ufdd2\ufdd3\ufdd4"
+# What stands for a backslash, "<", ">", the beginning of a definition, both ends of a formula's number, and before a
+# line that begins with code.
+_ESCAPE, _LESS, _MORE, _DEFINES, _FORMULA, _BEGINS = "\ufdd0\ufdd1\ufdd2\ufdd3\ufdd4\ufdd5"
 _MARKS = re.compile("[\ufdd0-\ufdef]")
-_PUT_IN = str.maketrans({_ESCAPE: "\\", _LESS: "<", _MORE: ">", _DEFINES: "", _FORMULA: ""})
+_PUT_IN = str.maketrans({_ESCAPE: "\\", _LESS: "<", _MORE: ">", _DEFINES: "", _FORMULA: "", _BEGINS: ""})
 _NUMBERED = re.compile(rf"{_FORMULA}(\d+){_FORMULA}")
 # What CommonMark would read as emphasis, code, a link, a tag or a character: https://spec.commonmark.org/0.31.2/
 _MARKUP = re.compile(
@@ -33,7 +34,10 @@ _MARKUP = re.compile(
 )
 # No more than a blank in HTML; in Markdown they would end a paragraph, or a list.
 _EMPTY_LINES = re.compile(r"\n[ \t\r\f\n]*\n")
-_RAW = frozenset({"pre", "code", "kbd", "samp", "tt"})  # written as they stand
+_CODE = ("code", "kbd", "samp", "tt")
+_LINE_ENDS = re.compile(r"[ \t\r\f\n]*\n[ \t\r\f\n]*")
+_RAW = frozenset({"pre", *_CODE})  # written as they stand
+_BLOCKS = ("p", "div", *markdown_tables.BLOCKS, *markdown_tables.LAYOUT)  # no code in a sentence has them
 _SCRIPTS = {
     "sup": dict(zip("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ", strict=True)),
     "sub": dict(zip("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎", strict=True)),
@@ -52,13 +56,9 @@ _PASSED_OVER = dict.fromkeys(range(ord(" ") + 1))
 _NOTE = re.compile(r"(?<![a-z])(?:admonition(?:block)?|callout|markdown-alert)(?![a-z])", re.IGNORECASE)
 _TITLE = re.compile(r"title|heading", re.IGNORECASE)
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
-_LAYOUT = ("table", "h1", "h2", "h3")  # a table that holds one is there for the looks
-_BLOCKS = ("pre", "ul", "ol", "dl", "blockquote", "h4", "h5", "h6")  # and so is one of a single column that holds one
 _INDENTING = ("blockquote", "ul", "ol")
 _MOST_INDENTED = 10  # levels: each line is written behind the marks of all that it is in
 _MOST_JOINED_CHARS = 2_000_000  # by which links of a page may become longer
-_MOST_PADDED = 200_000  # cells of a page that are there because another row has them
-_TABLE = ("table", "tbody", "thead", "tfoot", "tr", "td", "th")
 
 
 def of(html: bytes | str, base_url: str, content_type: str | None = None, *, whole: bool = False) -> str:
@@ -86,13 +86,19 @@ def of(html: bytes | str, base_url: str, content_type: str | None = None, *, who
         _write_code(code)
     for note in list(content.iter("div", "aside", "section")):
         _quote(note)
-    _unpack_tables(content)
+    markdown_tables.unpack(content)
     _unindent(content)
     for script in list(content.iter(*_SCRIPTS)):
         _write_script(script)
     _tidy(content)
     _mark(content)
+    for code in [code for code in content.iter(*_CODE) if next(code.iterancestors(*_RAW), None) is None]:
+        if next(code.iter(*_BLOCKS), None) is None:
+            _break(code)
     etree.strip_tags(content, "span", "font")  # the library takes quadratic time for many in a line
+    for line in content.iter("br"):
+        if not (line.tail or "").strip() and (after := line.getnext()) is not None and after.tag in _CODE:
+            line.tail = _BEGINS
     written = _written(content)
     written = re.sub(rf"\n[> ]*\n([> ]*){_DEFINES}", r"\n\1: ", written)
     return _NUMBERED.sub(lambda found: formulas[int(found[1])], written).translate(_PUT_IN).strip()
@@ -165,6 +171,28 @@ def _write_code(pre: Element) -> None:
         code.set("class", tree.legal(f"language-{language}"))
 
 
+def _break(code: Element) -> None:
+    """Begin code in a sentence anew behind each line break; all else in it that would break its line is a blank."""
+    line, behind, code.tail = code, code.tail, None
+    for each in list(code.iter()):
+        each.text, each.tail = (part and _LINE_ENDS.sub(" ", part) for part in (each.text, each.tail))
+        if each.tag == "hr" or (each.tag == "br" and each.getparent() is not code):
+            each.text, each.tag = " ", "span"
+    etree.strip_tags(code, "span")
+    if not _words(code).strip() and next(code.iter("br", "img"), None) is None:
+        code.clear()
+        code.tag = "span"
+    for child in list(code):
+        if child.tag == "br":
+            line.addnext(child)
+            line = etree.Element(code.tag)
+            line.text, child.tail = child.tail, None
+            child.addnext(line)
+        elif line is not code:
+            line.append(child)
+    line.tail = behind
+
+
 def _lines(pre: Element) -> Iterator[str]:
     """The text of a pre. Some sites end its lines by elements."""
     is_ended = True
@@ -226,79 +254,6 @@ def _first_ones(element: Element) -> Iterator[Element]:
         yield element
 
 
-def _unpack_tables(content: Element) -> None:
-    """Make tables plain blocks that are there for the looks, and those of few cells that would be written as many.
-
-    Of the others each row gets a cell for each column: the library puts some that stand beside spanning ones elsewhere.
-    """
-    room = _MOST_PADDED
-    for table in list(content.iter("table")):
-        own_cells = 4 * len(table.xpath(".//td | .//th"))
-        is_layout = _is_layout(table)
-        grid = None if is_layout else _grid(table, room + own_cells)
-        if grid is None:
-            room = room if is_layout else 0
-            own = [e for e in table.iterdescendants(*_TABLE[1:]) if next(e.iterancestors("table"), None) is table]
-            for part in (table, *own):
-                part.tag = "div"
-            continue
-        width = max((len(cells) for _, cells in grid), default=0)
-        room -= max(len(grid) * width - own_cells, 0)
-        for row, cells in grid:
-            others = [each for each in row if each.tag not in ("td", "th")]
-            row[:] = [etree.Element("td") if cell is None else cell for cell in cells] + others
-        etree.strip_attributes(table, "colspan", "rowspan")
-        if width > 1:  # without a header, the library takes some for lists
-            for cell in grid[0][0].iterchildren("td"):
-                cell.tag = "th"
-
-
-def _grid(table: Element, most: int) -> list[tuple[Element, list[Element | None]]] | None:
-    """Each row and its cells, None wherever one of an earlier column or row reaches in.
-
-    None: with as many columns in each row there would be more than `most`; no more are looked at. Cells may reach a
-    thousand rows down, each of them.
-    """
-    grid: list[tuple[Element, list[Element | None]]] = []
-    reaching: dict[int, int] = {}  # column: rows that a cell above still takes there
-    empty = width = 0
-    for row in table.iter("tr"):
-        cells: list[Element | None] = []
-        for cell in [each for each in row if each.tag in ("td", "th")]:
-            _reach_in(cells, reaching)
-            wide, high = _span(cell, "colspan"), _span(cell, "rowspan")
-            if high > 1:
-                reaching |= dict.fromkeys(range(len(cells), len(cells) + wide), high - 1)
-            cells += [cell, *[None] * (wide - 1)]
-            if empty + len(cells) > most:
-                return None
-        _reach_in(cells, reaching)
-        grid.append((row, cells))
-        empty, width = empty + cells.count(None), max(width, len(cells))
-        if max(empty, len(grid) * width) > most:
-            return None
-    return grid
-
-
-def _reach_in(cells: list[Element | None], reaching: dict[int, int]) -> None:
-    while reaching.get(len(cells), 0):
-        reaching[len(cells)] -= 1
-        cells.append(None)
-
-
-def _span(cell: Element, name: str) -> int:
-    """The columns or rows of a cell, as the library counts them."""
-    written = cell.get(name) or ""
-    return min(int(written), 1_000) if written.isascii() and written.isdigit() and len(written) < 10 else 1
-
-
-def _is_layout(table: Element) -> bool:
-    """Whether a table is there for the looks: in cells, blocks would be written on one line."""
-    has_layout = next(table.iterdescendants(*_LAYOUT), None) is not None
-    has_blocks = has_layout or next(table.iterdescendants(*_BLOCKS), None) is not None
-    return has_blocks and (has_layout or not any(_cells(row) > 1 for row in table.iter("tr")))
-
-
 def _unindent(content: Element) -> None:
     """Make plain blocks of quotations and lists that are nested too deep."""
     depths: dict[Element, int] = {}
@@ -310,10 +265,6 @@ def _unindent(content: Element) -> None:
             depths[element] = depth
             for part in (element, *element.iterchildren("li")):
                 part.tag = "div"
-
-
-def _cells(row: Element) -> int:
-    return sum(1 for cell in row if cell.tag in ("td", "th") and (len(cell) or (cell.text or "").strip()))
 
 
 def _write_script(script: Element) -> None:
@@ -405,7 +356,7 @@ def _begin_definition(definition: Element) -> None:
     while not (first.text or "").strip() and len(first) and first[0].tag in ("p", "div"):
         first = first[0]
     text = (first.text or "").lstrip()
-    if text or (len(first) and first[0].tag not in (*_BLOCKS, *_LAYOUT)):
+    if text or (len(first) and first[0].tag not in (*markdown_tables.BLOCKS, *markdown_tables.LAYOUT)):
         first.text = _DEFINES + text
 
 

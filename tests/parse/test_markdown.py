@@ -152,6 +152,22 @@ PROSE = "This sentence is long enough to be read as one by whoever counts the le
         pytest.param(
             "<div class=note><h3 class=title>Tip</h3><p>a</p></div>", "### Tip\n\na", id="titled by a heading"
         ),
+        # Code in a sentence of a list, whose marks a line must have that begins with code
+        pytest.param(
+            "<ul><li>a<br><code>b</code> c<p>d</ul>", "- a  \n  `b` c\n\n  d", id="a line that begins with code"
+        ),
+        pytest.param(
+            "<ul><li>a <code>b<br>c</code> d<p>e</ul>", "- a `b`  \n  `c` d\n\n  e", id="a line break in code"
+        ),
+        pytest.param(
+            "<ul><li><code>a <i>b</i>\n\n<i>c</i></code> d<p>e</ul>", "- `a b c` d\n\n  e", id="code of several lines"
+        ),
+        pytest.param(
+            f"<code>{'<div>' * 5}<pre>a\nb</pre>", "` ``` `  \n`a`  \n`b`  \n` ``` `", id="lines of a block within code"
+        ),
+        pytest.param("<ul><li><kbd>a<hr>b</kbd> c<p>d</ul>", "- `a b` c\n\n  d", id="a rule in code"),
+        pytest.param("<ul><li>a <tt>\n<link>\n</tt> b<p>c</ul>", "- a b\n\n  c", id="code without a word"),
+        pytest.param("<p><code>a<b>b</b><br>c<i>d</i><br></code> e", "`ab`  \n`cd`  \n e", id="words behind a break"),
         # Escapes
         pytest.param(
             r"<p>__doc__ a_b _c *d* 2*3 \*", r"\_\_doc\_\_ a_b \_c \*d\* 2\*3 \\\*", id="emphasis that is none"
@@ -213,6 +229,8 @@ def test_all_that_a_reader_sees() -> None:
         "<div class=admonition><p class=title>x",
         "<a>¶</a>",
         "<pre><span class=ln>1</span>",
+        "<code>a<br>b</code>",
+        "<code>a<br>",
     ],
 )
 def test_cuts_of_a_whole_page_take_linear_time(part: str) -> None:
@@ -227,7 +245,22 @@ def test_depth_and_length_do_no_harm(part: str) -> None:
 
 PARTS = st.sampled_from(
     [
-        *("<p>", "</p>", "<ul>", "<li>", "<table>", "<td>", "<pre>", "<a href=x>", "<nav>", "<main>", "<h2>"),
+        *(
+            "<p>",
+            "</p>",
+            "<ul>",
+            "<li>",
+            "<table>",
+            "<td>",
+            "<pre>",
+            "<code>",
+            "<br>",
+            "<hr>",
+            "<a href=x>",
+            "<nav>",
+            "<main>",
+            "<h2>",
+        ),
         *("a", "`*", "\x80(", "\x81", "<img alt=i src=&#1;>", "<iframe src=http:&#2;>", "<a href=#&#3;>"),
     ]
 )

@@ -211,14 +211,17 @@ def _without(blocks: Blocks, scoped: list[bool], within: range, rules: _Rules) -
 def _titled(blocks: Blocks, within: range) -> frozenset[int]:
     """The title of what is `within`, a heading, and the blocks around it.
 
-    It is the only h1; in the main part of a page, where that has none, the first heading, before any sentence.
+    It is the only h1; where there is none the first heading, before any sentence, unless a menu has it.
     """
     top = within.start - 1
     if blocks.titles[top]:
         h1s = [at for at in _h1s(blocks) if at in within]
         at = h1s[0] if len(h1s) == 1 else top
     else:
-        at = _first_heading(blocks, within) if top else top
+        at = _first_heading(blocks, within)
+        around = blocks.parents[at]
+        if not top and blocks.links[around] * 2 > blocks.sizes[around]:  # it may be a menu's
+            at = top
     found = set()
     while at > top:
         found.add(at)
@@ -239,7 +242,7 @@ def _first_heading(blocks: Blocks, within: range) -> int:
 def _is_part(blocks: Blocks, n: int) -> bool:
     """Whether a block is a part of what is kept or left as a whole.
 
-    That is a part of a heading, a paragraph or a list of an item, a small cell.
+    That is a part of a heading, a paragraph or a list of an item, a small cell, a caption.
     """
     tag, above = blocks.tags[n], blocks.tags[blocks.parents[n]]
     return (
@@ -247,6 +250,7 @@ def _is_part(blocks: Blocks, n: int) -> bool:
         or (tag == "p" and above in {"li", "dd", "td", "blockquote"})
         or (tag in {"ul", "ol"} and above == "li")
         or (tag == "td" and blocks.sizes[n] < _CELL_CHARS)
+        or "caption" in blocks.names[n].split()
     )
 
 
@@ -258,6 +262,8 @@ def _is_beside_title(blocks: Blocks, n: int) -> bool:
 def _is_dense(blocks: Blocks, n: int, tables: "_Tables", held: "Mapping[int, _Amounts]") -> bool:
     """Whether a block is links for the most part, and nothing introduces them; tables of data in it aside."""
     size, links = blocks.sizes[n], blocks.links[n]
+    if _is_data(blocks, n, held):
+        return False
     if n in held and n not in tables.headed:
         size, links = size - held[n].chars, links - held[n].linked
     if links * 2 <= size or blocks.prose[n] * 3 >= size:
@@ -272,10 +278,10 @@ def _is_dense(blocks: Blocks, n: int, tables: "_Tables", held: "Mapping[int, _Am
 
 
 def _is_titled(blocks: Blocks, n: int, first: int) -> bool:
-    """Whether a heading that is no link is among the first lines of a block."""
+    """Whether a heading that is no link, or names a section, is among the first lines of a block."""
     left = blocks.sizes[n]
     for at, text, linked, _, _ in blocks.lines[first : first + _TITLE_LINES]:
-        if blocks.tags[at] in _SUBHEADINGS and linked * 10 < len(text) * 9:
+        if blocks.tags[at] in _SUBHEADINGS and (linked * 10 < len(text) * 9 or _is_named_by(blocks, n, text)):
             return True
         left -= len(text)
         if left <= 0:
@@ -404,7 +410,9 @@ def _is_named_around(blocks: Blocks, n: int, *, is_needed: bool) -> bool:
         return not (blocks.prose[n] and (_is_aside(blocks, n) or _is_lone_comment(blocks, n)))
     if verdict == names.NONE or is_needed or blocks.prose[n] >= _PART_PROSE or blocks.titles[n]:
         return False
-    return blocks.sizes[n] >= _CELL_CHARS or not blocks.is_grid(blocks.parents[n])
+    above = blocks.parents[n]
+    is_cell = blocks.is_grid(above) or "table" in _WORD.findall(blocks.names[above].lower())
+    return blocks.sizes[n] >= _CELL_CHARS or not is_cell
 
 
 def _is_aside(blocks: Blocks, n: int) -> bool:
@@ -420,6 +428,12 @@ def _is_lone_comment(blocks: Blocks, n: int) -> bool:
     first = blocks.starts[n]
     before = blocks.lines[max(blocks.starts[blocks.parents[n]], first - _LINES_BEFORE) : first]
     return not any(read for _, _, _, read, _ in before)
+
+
+def _is_named_by(blocks: Blocks, n: int, heading: str) -> bool:
+    """Whether the id of a section is its heading, as manuals have them."""
+    words = _WORD.findall(names.anchor_of(blocks.names[n]))
+    return bool(words) and words == _WORD.findall(heading.lower())
 
 
 def _is_slug(blocks: Blocks, n: int, anchor: str) -> bool:

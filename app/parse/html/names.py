@@ -53,9 +53,20 @@ def of(names: str) -> Verdicts | None:
     """Verdicts of the names of a block, as `Blocks` has them. None: they say nothing."""
     if not _ANY.search(names.lower()):
         return None
+    others, anchor = _parted(names)
+    return Verdicts(_heard(others), _heard(anchor), anchor)
+
+
+def anchor_of(names: str) -> str:
+    """The id among them, in lower case; "" where there is none."""
+    return _parted(names)[1]
+
+
+def _parted(names: str) -> tuple[str, str]:
+    """Classes and role, and the id."""
     classes, _, rest = names.lower().partition("#")
     anchor, _, more = rest.partition(" ")
-    return Verdicts(_heard(f"{classes} {more}"), _heard(anchor), anchor)
+    return f"{classes} {more}", anchor
 
 
 def _heard(names: str) -> int:

@@ -1,12 +1,9 @@
 """Which blocks of a page are its content."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from app.parse.html import prune, text, tree
+from app.parse.html import text, tree
 from app.parse.html.tree import Element
-from tests.examples import examples
 
 ONE = "The first sentence of the page is long enough to be read as one by whoever counts."
 TWO = "A second one follows it, and it is as long as the first, so that both are prose."
@@ -204,6 +201,10 @@ def test_what_a_page_is_decides_what_stands_around_it(markup: str, expected: str
         ),
         pytest.param("<table><tr><td>1<td>2<tr><td>3<td>4</table>", "1 2\n3 4", id="a table"),
         pytest.param(f"{ARTICLE}<table><tr><td><td><tr><td><td></table>", BODY, id="a table without a word"),
+        pytest.param(
+            f"<div class=header><h2>Class A</h2></div><h3>Use</h3>{ARTICLE}", f"Class A\nUse\n{BODY}", id="no h1"
+        ),
+        pytest.param(f"<div class=header><h2>Of</h2>{LINKS}</div><h3>Use</h3>{ARTICLE}", f"Use\n{BODY}", id="a menu's"),
     ],
 )
 def test_content(markup: str, expected: str) -> None:
@@ -252,6 +253,7 @@ def test_a_heading_with_sentences_under_it_outvotes_names(name: str, heading: st
             "<div><h2>See also</h2><a href=a>One</a>, <a href=b>Two</a></div>", True, id="links below a heading"
         ),
         pytest.param(f"<h2>See also</h2>{LINKS}", True, id="a list below a heading"),
+        pytest.param("<section id=a-b-c><h2><a href=b>A B C</a></h2><p>Is <a href=a>A B</a> of", True, id="its name"),
         pytest.param(f"<p>{ONE}</p>{LINKS}", True, id="a list below a sentence"),
         pytest.param(f"<p>There are:</p>{LINKS}", True, id="a list below a colon"),
         pytest.param(f"<p>There are</p>{LINKS}", False, id="a list below nothing like it"),
@@ -304,6 +306,21 @@ def test_a_heading_with_sentences_under_it_outvotes_names(name: str, heading: st
             "<div><pre>// <a href=a>the/header.h</a>\n<a href=b>type</a> <a href=c>name</a>;</pre></div>",
             True,
             id="code whose names are links",
+        ),
+        pytest.param(
+            f"<div><a href=n>A::name of code</a><dl><dt>Values:<dd><table>{'<tr><td>FIRST<td>the one' * 3}</table>",
+            True,
+            id="a table of data, and its name",
+        ),
+        pytest.param(
+            "<div class=caption>All of <a href=a>a.package</a></div><p>is here: one, two, three",
+            True,
+            id="a caption",
+        ),
+        pytest.param(
+            "<div class=a-table><div class='table-header c'>Name</div><div class=b>a</div></div>",
+            True,
+            id="a head of one row",
         ),
         pytest.param(
             "<div><section><a href=s>src</a><br><a href=t>all</a><h4>a <a href=a>by</a>(<a href=b>Self</a>)</h4>"
@@ -429,21 +446,3 @@ def test_landmarks_and_what_is_not_shown(markup: str, expected: str) -> None:
 def test_any_number_of_anything_is_read(part: str) -> None:
     markup = "<div>" * 200 + "".join(part.format(n) for n in range(30_000))
     assert len(read(f"<p>word</p>{markup}")) <= text.MAX_TEXT_CHARS
-
-
-TAGS = """<main> <article> </article> <div> </div> <p> <h2> <ul><li> </ul> <table><tr><td> <td> </table> <nav> </nav>
-<a> </a> <br> <b> <form> <svg> </svg> <title> </title>"""
-PARTS = st.sampled_from(
-    [*TAGS.split(), ONE, TWO, "x", " y ", "<div class=related>", "<script>s</script>", "<p hidden>"]
-)
-
-
-@given(st.lists(PARTS, max_size=40))
-@settings(max_examples=examples(500))
-def test_the_pruned_tree_holds_the_words_of_the_main_text(parts: list[str]) -> None:
-    markup = "<body>" + "".join(parts)
-    root = tree.grow(markup.encode())
-    if root is None:
-        return
-    pruned = prune.content_of(grown(markup))
-    assert "".join("".join(pruned.itertext()).split()) == "".join(text.main_text(root, text.hidden_roots(root)).split())
