@@ -63,10 +63,11 @@ def is_empty(reply: Reply) -> bool:
 def is_no_news(reply: Reply, outcome: Outcome) -> bool:
     """Whether an answer to a conditional request tells nothing of the document: only a 304 or a full 2xx does.
 
-    Broken servers answer validators with an empty 200, a 400 or a 412. What tells that the document is missing, moved,
-    forbidden or out of reach is news.
+    Broken servers answer validators with an empty 200, a part, a 400 or a 412. What tells that the document is missing,
+    moved, forbidden or out of reach is news.
     """
-    return is_empty(reply) or (outcome is Outcome.CLIENT_ERROR and reply.status not in TRANSIENT)
+    is_bare_part = reply.failure is None and reply.is_part
+    return is_empty(reply) or is_bare_part or (outcome is Outcome.CLIENT_ERROR and reply.status not in TRANSIENT)
 
 
 def why_unwanted(reply: Reply) -> str:

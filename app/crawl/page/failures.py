@@ -13,7 +13,7 @@ from app.crawl.state.picked import Picked
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.errors import DETAIL_CHARS
-from app.model import Cause, Failure, Outcome, Rest, RestReason, VisitEnding
+from app.model import Cause, Failure, Header, Outcome, Reply, Rest, RestReason, VisitEnding
 from app.policy import backoff
 from app.policy.header_fields import price as price_of
 from app.policy.lifecycle import UrlEvent
@@ -28,22 +28,35 @@ def of_url(
 ) -> None:
     """Retry a URL that failed by itself, after a while, and a few times for each class (network, server).
 
-    An answer that is malformed, or beyond the bounds, is asked for once.   most: tries in all; None: attempts_max
+    An answer that is malformed, or beyond the bounds, is asked for once. The last try has no validators: some servers
+    fail on these alone.   most: tries in all; None: attempts_max
     """
     due, times = attempt.due, attempt.failures_of_its_class
+    most = most or worker.settings.attempts_max
     hopeless = _hopeless(worker, pace.trips, attempt)
     if hopeless is not None:
         conclude(batch, picked, due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.HOST_FAILS, detail=hopeless))
         quarantine(batch, Cause.HOST_FAILS, hopeless)
-    elif attempt.reply.failure is Failure.PROTOCOL:  # it would be the same again
-        detail = f"{attempt.outcome} (protocol): {attempt.reply.detail}"[:DETAIL_CHARS]
+    elif (malformed := _malformed(attempt.reply)) is not None:  # it would be the same again
+        detail = f"{attempt.outcome} {malformed}"[:DETAIL_CHARS]
         conclude(batch, picked, due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.FAILED, detail=detail))
-    elif times >= (most or worker.settings.attempts_max):
+    elif times >= most:
         detail = f"{attempt.outcome} ({attempt.reply.failure or attempt.reply.status}) {times} times"
         conclude(batch, picked, due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.FAILED, detail=detail))
     else:
         rest_s = backoff.url_retry_s(attempt.attempts, worker.rng)
-        conclude(batch, picked, due, Conclusion(UrlEvent.FAILED, attempt, due_s=rest_s))
+        is_last = times + 1 >= most
+        conclude(batch, picked, due, Conclusion(UrlEvent.FAILED, attempt, due_s=rest_s, whole=is_last))
+
+
+def _malformed(reply: Reply) -> str | None:
+    """What is wrong with the form of an answer that came whole; None for all others."""
+    if reply.failure is Failure.PROTOCOL:
+        return f"(protocol): {reply.detail}"
+    if reply.failure is None and reply.is_part:
+        said = reply.header(Header.CONTENT_RANGE)
+        return f"({reply.status}): a part that nobody asked for, {f'Content-Range {said!r}' if said else 'of no range'}"
+    return None
 
 
 def of_host(visit: Visit, attempt: Attempt) -> VisitEnding:

@@ -55,6 +55,8 @@ NOT_NEWS = [
     Answer(status=416),
     Answer(status=428),
     Answer(status=303, headers=HTML),
+    html(status=206),
+    html(status=206, headers={"Content-Range": "bytes 0-9/100"}),
 ]
 
 
@@ -141,6 +143,19 @@ def test_a_text_that_comes_back_is_no_change_and_one_that_went_is(worker: Worker
         assert (row["changed_at"] > first) is changes
         first = row["changed_at"]
     assert one(worker.engine, "SELECT main_text FROM pages") == "Boats in the harbour."
+
+
+@pytest.mark.parametrize("status", [500, 501, 502])
+def test_the_last_try_after_errors_is_whole(worker: Worker, site: Site, status: int) -> None:
+    """Some servers fail on validators alone; to others a try with them costs less."""
+    site.pages["/"] = validated(Answer(status=status))
+    start(worker, site.url())
+    run(worker)
+    site.log.clear()
+    again(worker)
+    assert asked(site) == [("/", True), ("/", True), ("/", False)]
+    row = url(worker.engine, site.url())
+    assert (row["state"], row["outcome"], row["etag"]) == ("resting", "page", '"1"')
 
 
 @pytest.mark.parametrize("status", [408, 421, 425])

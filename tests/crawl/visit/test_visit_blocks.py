@@ -173,6 +173,27 @@ def test_a_malformed_answer_costs_one_request_and_its_reason_is_kept(
     assert (row["state"], row["cause"], row["detail"]) == ("quarantined", Cause.FAILED, f"broken (protocol): {why}")
 
 
+# Content-Range of a 206, the reason that its URL keeps
+PARTS = [
+    (None, "of no range"),
+    ("bytes 0-0/99", "Content-Range 'bytes 0-0/99'"),
+    ("bytes 0-0/*", "Content-Range 'bytes 0-0/*'"),
+]
+
+
+@pytest.mark.parametrize(("said", "why"), PARTS)
+def test_a_part_costs_one_request_and_its_reason_is_kept(make: Make, web: Web, said: str | None, why: str) -> None:
+    worker = make(attempts_max=3, **STEP)
+    site = web.site()
+    site.pages |= {"/": html("/x"), "/x": html("/y", status=206, headers={"Content-Range": said} if said else {})}
+    start(worker, site.url())
+    run(worker)
+    assert Counter(site.pages_asked) == {"/": 1, "/x": 1}
+    row = url(worker.engine, site.url("/x"))
+    words = f"broken (206): a part that nobody asked for, {why}"
+    assert (row["state"], row["cause"], row["detail"]) == ("quarantined", Cause.FAILED, words)
+
+
 @pytest.mark.parametrize("status", [429, 503])
 def test_what_is_the_hosts_trouble_spends_no_class(make: Make, web: Web, status: int) -> None:
     worker = make(**STEP)
