@@ -23,6 +23,7 @@ CHUNK_BYTES = 64 * 1024
 ERROR_BODY_BYTES = 64 * 1024
 CHUNK_LINE_BYTES = 64 * 1024  # the size of a chunk with its extensions, or a trailer field
 _CHUNK_SIZE = re.compile(rb"0{0,99}([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?\r?\n", re.DOTALL)  # blanks: as in Chromium
+_SIZE_BEGINS = re.compile(rb"[0-9A-Fa-f]{0,114}[ \t]*(?:;.*)?\r?", re.DOTALL)  # of a line that is not whole
 
 
 @dataclass(slots=True)
@@ -67,8 +68,7 @@ class _Chunks:
             raise Broken(Failure.CUT, "a chunk is not as long as it says, or the body ends after it")
         line = self._line()
         if (found := _CHUNK_SIZE.fullmatch(line)) is None:
-            # A body that never was chunked will not be the next time.
-            raise Broken(Failure.PROTOCOL if self._is_first else Failure.CUT, f"{line[:20]!r} is no size of a chunk")
+            raise _no_size(line, is_first=self._is_first)
         self._is_first = False
         self._left = int(found[1], 16)
         if not self._left:
@@ -80,9 +80,16 @@ class _Chunks:
     def _line(self) -> bytes:
         line: bytes = self._stream.readline(CHUNK_LINE_BYTES + 1)
         if not line.endswith(b"\n"):
+            if self._is_first and _SIZE_BEGINS.fullmatch(line) is None:
+                raise _no_size(line, is_first=True)
             what = "ends within its framing" if len(line) <= CHUNK_LINE_BYTES else "has a line too long in its framing"
             raise Broken(Failure.CUT, f"the chunked body {what}")
         return line
+
+
+def _no_size(line: bytes, *, is_first: bool) -> Broken:
+    # A body that never was chunked will not be the next time.
+    return Broken(Failure.PROTOCOL if is_first else Failure.CUT, f"{line[:20]!r} is no size of a chunk")
 
 
 class Response:

@@ -327,6 +327,7 @@ class _Link:
         self._begin = b""  # as many octets of its stream as tell what it is
         self.has_several_members = False
         self.has_surplus = False
+        self._has_given = False
 
     @property
     def is_empty(self) -> bool:
@@ -351,6 +352,7 @@ class _Link:
             if self._decoder.needs_input and not (data := self._next()):
                 return b""
             if piece := self._decode(data, most):
+                self._has_given = True
                 return piece
         while self._read(_PIECE_BYTES):  # the streams below have an end, too, and so has the body
             self.has_surplus = True
@@ -385,8 +387,9 @@ class _Link:
     def _why_not(self, error: Exception) -> tuple[Failure, str]:
         """Why it cannot be decoded: broken on its way, or never coded so, as it will be the next time.
 
-        Browsers and curl refuse both. A coding whose streams begin with nothing of their own tells neither."""
-        if self._magic is None or self._magic.match(self._begin):
+        Browsers and curl refuse both. Where streams of a coding begin with nothing of their own, it is told by whether
+        any of it could be decoded."""
+        if self._has_given if self._magic is None else self._magic.match(self._begin):
             return Failure.CUT, f"not {self._name}: {error}"
         return Failure.PROTOCOL, f"Content-Encoding says {self._name}, and the body is not: {error}"
 

@@ -208,9 +208,9 @@ def _framing(headers: dict[str, str], status: int) -> tuple[bool, int | None]:
             return True, None
     if lengths is None:
         return False, None
-    values = {value.strip() for value in lengths.split(",")}
-    length = values.pop()
+    values = {value.lstrip("0") or "0" for each in lengths.split(",") if (value := each.strip())}
+    length = values.pop() if values else ""
     if values:
         raise Broken(Failure.PROTOCOL, f"Content-Length {lengths!r}")
-    is_number = length.isascii() and length.isdigit() and len(length.lstrip("0")) < 19 and len(length) < 100
+    is_number = length.isascii() and length.isdigit() and len(length) < 19
     return False, int(length) if is_number else None  # else as in Chromium

@@ -3,6 +3,7 @@
 import errno
 import gzip
 import io
+import random
 import re
 import zlib
 from typing import Any
@@ -149,15 +150,24 @@ def test_cut_bodies(site: HostileServer, sender: Replying, answer: bytes | Behav
     assert len(site.heads) == 1
 
 
-@pytest.mark.parametrize("coding", [b"gzip", b"x-gzip", b"zstd", b"gzip, gzip", b"br, gzip"])
-@pytest.mark.parametrize("content", [b"<html>plain", b"\xff\xff<html>plain", b"PK\x03\x04" * 20_000])
+@pytest.mark.parametrize("coding", [b"gzip", b"x-gzip", b"zstd", b"br", b"deflate", b"gzip, gzip", b"br, gzip"])
+@pytest.mark.parametrize("content", [b"<html>plain text", b"\xff\xff<html>plain", b"PK\x03\x04" * 20_000])
 def test_a_coding_that_is_none_is_malformed(
     site: HostileServer, sender: Replying, coding: bytes, content: bytes
 ) -> None:
     """It would be the same again. Neither Chromium nor curl shows it."""
     reply = answered(site, sender, encoded(coding, content))
     assert (reply.status, reply.failure, reply.body) == (200, Failure.PROTOCOL, b""), reply.detail
-    assert re.match(r"Content-Encoding says (x-)?(gzip|zstd), and the body is not: ", reply.detail)
+    assert re.match(r"Content-Encoding says (x-)?(gzip|zstd|br|deflate), and the body is not: ", reply.detail)
+
+
+@pytest.mark.parametrize(("coding", "pack"), [(b"br", brotli.compress), (b"deflate", zlib.compress)])
+def test_a_stream_that_breaks_behind_its_beginning_is_cut(
+    site: HostileServer, sender: Replying, coding: bytes, pack: Any
+) -> None:
+    packed = pack(bytes(random.Random(1).choices(range(97, 123), k=400_000)))
+    reply = answered(site, sender, encoded(coding, packed[:200_000] + b"\xff" * 1000 + packed[201_000:]))
+    assert (reply.status, reply.failure) == (200, Failure.CUT), reply.detail
 
 
 class FullVolume(io.BytesIO):

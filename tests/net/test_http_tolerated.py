@@ -51,6 +51,8 @@ FRAMED: list[tuple[str, bytes, bytes]] = [
     ("both framings", raw(OK + b"Transfer-Encoding: chunked\nContent-Length: 3", CHUNKS), b"hello"),
     ("identity and a length", raw(OK + b"Transfer-Encoding: identity\nContent-Length: 5", b"hello"), b"hello"),
     ("a length twice", raw(OK + b"Content-Length: 5, 5\nContent-Length: 5", b"hello"), b"hello"),
+    ("a length and nothing", raw(OK + b"Content-Length: 5,", b"hello"), b"hello"),
+    ("a length with zeros", raw(OK + b"Content-Length: 05, 5", b"hello"), b"hello"),
     ("no colon", raw(OK + b"Set-Cookie\nContent-Length: 5", b"hello"), b"hello"),
     ("a blank in a name", raw(OK + b"X Cache: hit\nContent-Length: 5", b"hello"), b"hello"),
     ("a blank before the colon", raw(OK + b"Content-Length : 5", b"hello"), b"hello"),
@@ -231,3 +233,21 @@ def test_a_body_that_never_was_chunked_is_asked_for_once(site: HostileServer, se
     reply = answered(site, sender, once(chunks(size + b"\r\nhello\r\n0\r\n\r\n")))
     assert (reply.status, reply.failure, reply.body) == (200, Failure.PROTOCOL, b""), reply.detail
     assert "is no size of a chunk" in reply.detail
+
+
+@pytest.mark.parametrize(
+    ("body", "failure"),
+    [
+        (b"<!doctype html><title>one line</title>", Failure.PROTOCOL),
+        (b"back to work, in one line", Failure.PROTOCOL),
+        (b"x" * 70_000, Failure.PROTOCOL),
+        (b"", Failure.CUT),
+        (b"1f", Failure.CUT),
+        (b"1f ;name=val", Failure.CUT),
+        (b"1f\r", Failure.CUT),
+    ],
+)
+def test_so_is_one_without_a_line_end(site: HostileServer, sender: Replying, body: bytes, failure: Failure) -> None:
+    """What may be the beginning of a size was cut off."""
+    reply = answered(site, sender, once(chunks(body)))
+    assert (reply.status, reply.failure, reply.body) == (200, failure, b""), reply.detail
