@@ -217,10 +217,26 @@ def led_away(tx: Connection, crawl: Crawl) -> list[str]:
 def why_nothing(tx: Connection, crawl_id: int) -> list[str]:
     """The reasons why a crawl has no page: how the first MOST_SEEDS of its seeds ended, and how many more there are."""
     found = urls.ends_of_seeds(tx, crawl_id=crawl_id, n=MOST_SEEDS)
-    if not found:
-        return ["it has no seed"]
-    more = found[0]["total"] - len(found)
-    return [*map(_end_of_seed, found), *([f"and {counted(more, 'seed')} more"] if more else [])]
+    leads = urls.leads_of_seeds(tx, crawl_id=crawl_id, n=1_000)
+    circles = _circles(leads)
+    more = len(circles[MOST_SEEDS:]) + (found[0]["total"] - len(found) if found else 0)
+    ends = [*circles[:MOST_SEEDS], *map(_end_of_seed, found), *([f"and {counted(more, 'seed')} more"] if more else [])]
+    return ends or [f"{url} leads to {target}" for url, target in leads.items()][:1] or ["it has no seed"]
+
+
+def _circles(leads: Mapping[str, str]) -> list[str]:
+    """A line about each circle of redirects."""
+    lines, met = [], set[str]()
+    for begin in leads:
+        way, url = dict[str, None](), begin
+        while url in leads and url not in met:
+            met.add(url)
+            way[url] = None
+            url = leads[url]
+        if url in way:
+            by = f" by way of {leads[url]}" if leads[url] != url else ""
+            lines.append(f"{url} redirects to itself{by}: some sites end that for a cookie, and none is kept")
+    return lines
 
 
 def _end_of_seed(row: Row) -> str:

@@ -174,7 +174,8 @@ def _rest(url: Row, crawl: Crawl, host: Row) -> list[str]:
         case UrlState.QUARANTINED:
             return [f"an operator ({words(url['cause'], url['detail'])}): {_retry(url)}"]
         case UrlState.ALIAS:
-            return [f"nothing: the document is at {url['alias_of']}"]
+            is_at = "it redirects to" if url["outcome"] == Outcome.REDIRECT else "the document is at"
+            return [f"nothing: {is_at} {url['alias_of']}"]
         case _:
             raise AssertionError(f"queued is answered before: {url['state']}")
 

@@ -260,6 +260,12 @@ def ends_of_seeds(tx: Connection, *, crawl_id: int, n: int) -> list[dict[str, An
     return [dict(row) for row in tx.execute(_sql["ends_of_seeds"], where).mappings()]
 
 
+def leads_of_seeds(tx: Connection, *, crawl_id: int, n: int) -> dict[str, str]:
+    """Aliases among a crawl's seeds and their redirects' targets, seeds first, and where each leads."""
+    found = tx.execute(_sql["leads_of_seeds"], {"crawl_id": crawl_id, "n": n})
+    return {row.url: row.alias_of for row in found}
+
+
 def refused(tx: Connection, crawl_id: int) -> list[RefusedUrls]:
     """The refused URLs of a crawl by cause, the most frequent first. Reads all of them."""
     return db.run(tx, _sql["refused"], {"crawl_id": crawl_id}).of(RefusedUrls)

@@ -324,6 +324,12 @@ WHERE u.crawl_id = :crawl_id AND u.depth = 0 AND (u.kind = 'page' OR u.found_on 
 ORDER BY u.hops DESC, u.id
 LIMIT :n
 
+-- leads_of_seeds: the aliases among a crawl's seeds and their redirects' targets, and where each leads
+SELECT url, alias_of FROM urls
+WHERE crawl_id = :crawl_id AND depth = 0 AND state = 'alias' AND kind = 'page'
+ORDER BY hops, id
+LIMIT :n
+
 -- refused: the refused URLs of a crawl by cause, and the host that has most of each
 SELECT cause, CAST(sum(n) AS bigint) AS urls, count(*) AS hosts, (array_agg(h.name ORDER BY n DESC, h.name))[1] AS host
 FROM (

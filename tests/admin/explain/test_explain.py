@@ -61,7 +61,7 @@ def test_a_duplicate_names_its_original(worker: Worker, site: Site) -> None:
 def test_a_redirect_names_its_target(worker: Worker, site: Site) -> None:
     start(worker, site.url())
     run(worker)
-    assert alone(worker, site.url("/moved")).waits_for == [f"nothing: the document is at {site.url('/a')}"]
+    assert alone(worker, site.url("/moved")).waits_for == [f"nothing: it redirects to {site.url('/a')}"]
 
 
 def test_what_robots_refuses_names_the_line(worker: Worker, site: Site) -> None:

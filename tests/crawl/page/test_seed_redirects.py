@@ -378,6 +378,21 @@ def test_a_seed_that_waits_for_the_delay_of_its_host_says_until_when(worker: Wor
     assert why.endswith("(in 0:10:00)")
 
 
+def test_seeds_that_redirect_in_a_circle_say_so(worker: Worker, web: Web) -> None:
+    """As for a cookie that a browser would bring."""
+    site = web.site()
+    site.pages |= {"/": redirect("/set"), "/set": redirect("/check"), "/check": redirect("/")}
+    site.pages["/gone"] = Answer(status=404)
+    start(worker, site.url(), site.url("/gone"))
+    run(worker)
+    circle, gone = str(report.report(worker.engine, "c").why_nothing).split("; ")
+    assert circle == (
+        f"{site.url()} redirects to itself by way of {site.url('/set')}: "
+        "some sites end that for a cookie, and none is kept"
+    )
+    assert gone == f"{site.url('/gone')} ended as not_found (status 404)"
+
+
 def test_why_nothing_without_a_seed(worker: Worker) -> None:
     start(worker)
     assert report.report(worker.engine, "c").why_nothing == "it has no seed"
