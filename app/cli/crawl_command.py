@@ -96,7 +96,7 @@ def _crawl(
     settings: "Settings", seeds: list[str], name: str | None, wish: CrawlChange, manner: _Manner, *, as_json: bool
 ) -> bool:
     """Run the crawl from start to its report. True: interrupted."""
-    _check(settings, web=manner.web)
+    _check(settings, web=manner.web, handlers=wish.given.get("handlers", ()))
     if manner.to is not None:
         from app.features.export import follow
 
@@ -186,8 +186,11 @@ def _services(settings: "Settings") -> "Iterator[tuple[Settings, Services, Engin
             engine.dispose()
 
 
-def _check(settings: "Settings", *, web: bool) -> None:
-    """Whether a crawl can be run with them, and the dashboard beside it. Raises InputError."""
+def _check(settings: "Settings", *, web: bool, handlers: Sequence[str] = ()) -> None:
+    """Whether a crawl can be run with them, and the dashboard beside it. Raises InputError.
+
+    handlers: that are to get its pages
+    """
     from app.config import unknown_variables, why_unknown
     from app.crawl.state.setup import make_credentials, make_signer
     from app.log import configure
@@ -205,10 +208,18 @@ def _check(settings: "Settings", *, web: bool) -> None:
     if web:
         check_web(settings)
         tell_web(settings)
-    if settings.handlers:
-        from app.admin.extract import loaded
+    _check_handlers(settings, handlers)
 
-        loaded(settings, settings.handlers)
+
+def _check_handlers(settings: "Settings", wanted: Sequence[str]) -> None:
+    """Whether our handlers load. A wanted one that is none of them is said: a fleet's workers may have it."""
+    from app.admin.extract import loaded
+
+    known = {each.name for each in loaded(settings, settings.handlers)} if settings.handlers else set[str]()
+    for name in wanted:
+        if name not in known:
+            here = f"loads {', '.join(sorted(known))}" if known else "is not set"
+            say(f"warning: handler {name!r} gets no page from here: TIPTOE_HANDLERS {here}")
 
 
 def _read(settings: "Settings", seeds: list[str], wish: CrawlChange) -> list[Url]:

@@ -91,6 +91,24 @@ def test_a_quiet_command_still_says_its_error(home: Path) -> None:
     assert run("crawl", "ftp://127.0.0.1/", "--quiet").err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("set_to", "wanted", "here"),
+    [("", "nope", "is not set"), ("books.py", "book", "loads books"), ("books.py", "books", None), ("", "all", None)],
+)
+def test_a_handler_that_is_not_loaded_here_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, set_to: str, wanted: str, here: str | None
+) -> None:
+    """A fleet's workers may load it; here a typo would cost all items, without a word."""
+    monkeypatch.chdir(tmp_path)
+    assert run("extract", "new", "books").code == 0
+    if set_to:
+        monkeypatch.setenv("TIPTOE_HANDLERS", set_to)
+    ran = run("crawl", "ftp://127.0.0.1/", "--handler", wanted)
+    warning = f"warning: handler {wanted!r} gets no page from here: TIPTOE_HANDLERS {here}\n"
+    assert ran.code == 2
+    assert ran.err.startswith(warning) if here else "warning" not in ran.err
+
+
 @pytest.fixture
 def nobody_listens() -> int:
     with socket.socket() as probe:
