@@ -209,6 +209,11 @@ class Reply(NamedTuple):
         return self.headers.get(name)
 
     @property
+    def is_told_by_its_head(self) -> bool:
+        """Whether its status tells all, whatever becomes of its body: a redirect, a refusal, a request to slow down."""
+        return self.status is not None and (300 <= self.status < 500 or self.status == 503)
+
+    @property
     def is_part(self) -> bool:
         """Whether it is a part of a document, which nobody asked for: a 206, unless its range is everything."""
         if self.status != 206:

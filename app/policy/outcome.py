@@ -20,7 +20,6 @@ _BY_STATUS: dict[int, Outcome] = {
     HTTPStatus.SERVICE_UNAVAILABLE: Outcome.UNAVAILABLE,
 }
 _HOST_TROUBLE = frozenset({Outcome.RATE_LIMITED, Outcome.UNAVAILABLE, Outcome.UNREACHABLE})
-_SLOW_DOWN = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 # The connection or the moment is to blame, and a second request may be answered: RFC 9110 sections 15.5.9 and 15.5.20,
 # RFC 8470 section 5.2.
 TRANSIENT = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.MISDIRECTED_REQUEST, HTTPStatus.TOO_EARLY})
@@ -38,9 +37,7 @@ def classify(reply: Reply, *, conditional: bool, of_page: bool = False) -> Outco
     one counts as missing.
     """
     status = reply.status
-    if status is not None and status in _SLOW_DOWN:
-        return _BY_STATUS[status]  # even with its body cut off: a request to slow down is honoured
-    if reply.failure is not None:
+    if reply.failure is not None and not reply.is_told_by_its_head:  # browsers wait for no body of a redirect
         return _failed(reply.failure)
     if status is None or status < 100:
         return Outcome.BROKEN

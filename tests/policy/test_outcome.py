@@ -113,15 +113,20 @@ def test_ours_failures(failure: Failure, outcome: Outcome) -> None:
     ("status", "outcome"),
     [
         (200, Outcome.BROKEN),
-        (301, Outcome.BROKEN),
-        (404, Outcome.BROKEN),
+        (206, Outcome.BROKEN),
         (500, Outcome.BROKEN),
+        (301, Outcome.REDIRECT),  # its head says all, as of each below
+        (304, Outcome.UNCHANGED),
+        (404, Outcome.NOT_FOUND),
+        (410, Outcome.GONE),
+        (403, Outcome.FORBIDDEN),
         (429, Outcome.RATE_LIMITED),  # a request to slow down is heard whatever follows
         (503, Outcome.UNAVAILABLE),
     ],
 )
-def test_ours_a_cut_answer_is_broken(status: int, outcome: Outcome) -> None:
-    assert classify(reply(status, Failure.CUT, location="/x"), conditional=True) is outcome
+@pytest.mark.parametrize("failure", [Failure.CUT, Failure.PROTOCOL, Failure.TIMEOUT])
+def test_ours_a_cut_answer_is_broken(status: int, outcome: Outcome, failure: Failure) -> None:
+    assert classify(reply(status, failure, location="/x"), conditional=True) is outcome
 
 
 def test_ours_every_reply_has_an_outcome_and_every_outcome_a_reply() -> None:

@@ -40,6 +40,11 @@ AVAILABILITY = [
     (999, None, Availability.UNREACHABLE),
     (100, None, Availability.UNREACHABLE),
     (200, Failure.CUT, Availability.UNREACHABLE),
+    (301, Failure.CUT, Availability.UNAVAILABLE),
+    (404, Failure.CUT, Availability.UNAVAILABLE),
+    (404, Failure.PROTOCOL, Availability.UNAVAILABLE),
+    (429, Failure.CUT, Availability.UNREACHABLE),
+    (500, Failure.CUT, Availability.UNREACHABLE),
     *((None, failure, Availability.UNREACHABLE) for failure in Failure),
     (None, None, Availability.UNREACHABLE),
 ]

@@ -278,7 +278,7 @@ def target_of(canon: Canon, url: Url, reply: Reply) -> Url | None:
 
     None if the reply is no redirect, or has no valid target: then it counts as 404 would.
     """
-    if reply.failure is not None or reply.status not in {301, 302, 303, 307, 308}:
+    if reply.status not in {301, 302, 303, 307, 308}:
         return None
     location = reply.header(Header.LOCATION)
     if not location:  # joined, it would name the URL itself, and the chain would be a circle

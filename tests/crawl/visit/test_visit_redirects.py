@@ -26,6 +26,28 @@ def test_redirects_are_rows(worker: Worker, web: Web, status: int) -> None:
     assert (new["state"], new["hops"], new["depth"], new["found_on"]) == ("resting", 1, 0, site.url())
 
 
+GZIPPED = {"Content-Encoding": "gzip"}  # and is not
+
+
+@pytest.mark.parametrize("broken", [{"cut": True}, {"headers": GZIPPED}])
+def test_a_redirect_and_a_refusal_are_told_by_their_heads(worker: Worker, web: Web, broken: dict[str, Any]) -> None:
+    """Their bodies break off, or are not coded as they say: browsers do not wait for them."""
+    site = web.site()
+    headers = {"Location": "/new", **broken.get("headers", {})}
+    no = Answer(status=404, body=b"not here", **broken)
+    site.pages |= {
+        "/robots.txt": no,
+        "/": Answer(status=302, body=b"moved to /new", **{**broken, "headers": headers}),
+        "/new": html("/no"),
+        "/no": no,
+    }
+    start(worker, site.url())
+    run(worker)
+    assert site.pages_asked == ["/", "/new", "/no"]
+    row = url(worker.engine, site.url("/no"))
+    assert (row["state"], row["outcome"], row["cause"]) == ("resting", "not_found", None)
+
+
 def test_the_octets_of_a_redirect_are_sent_as_they_stand(worker: Worker, web: Web) -> None:
     """Its Location in UTF-8, which the wire's latin-1 would make another path of."""
     site = web.site()
