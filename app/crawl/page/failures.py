@@ -50,7 +50,7 @@ def of_url(
 
 
 def _malformed(reply: Reply) -> str | None:
-    """What is wrong with the form of an answer that came whole; None for all others."""
+    """Describe the fault in the form of an answer that came whole; None without one."""
     if reply.failure is Failure.PROTOCOL:
         return f"(protocol): {reply.detail}"
     if reply.failure is None and reply.is_part:
