@@ -48,6 +48,7 @@ _BESIDE_LANGUAGE = frozenset({"hljs", "sourceCode", "brush:"})
 _NO_LANGUAGE = frozenset(
     "default none text plaintext plain txt nohighlight notranslate hljs wrapper toolbar container block".split()  # noqa: SIM905  # a list literal takes a line per word
 )
+_MOST_READ = 4
 _LANGUAGE_STEPS = 4  # elements around a pre that may name its language
 _NUMBERS = frozenset("linenos lineno linenumber line-number line-numbers linenums ln lnt".split())  # noqa: SIM905  # likewise
 # What runs where Markdown is shown; browsers pass over blanks and controls in it: https://url.spec.whatwg.org/#url-parsing
@@ -162,7 +163,7 @@ def _write_code(pre: Element) -> None:
         if around.tag in _RAW:
             around.tag = "span"
     language = _language(pre)
-    prune.cut([e for e in pre.iterdescendants() if e.get("class") and _is_number(e)])
+    prune.cut(_numbers(pre))
     text = "".join(_lines(pre))
     pre.clear(keep_tail=True)
     code = etree.SubElement(pre, "code")
@@ -205,11 +206,19 @@ def _lines(pre: Element) -> Iterator[str]:
             yield text
 
 
-def _is_number(element: Element) -> bool:
-    """Whether it is the number of a line, by its class and its words."""
-    if _NUMBERS.isdisjoint((element.get("class") or "").lower().split()):
-        return False
-    return all(word.isdecimal() for word in _words(element).split())
+def _numbers(pre: Element) -> list[Element]:
+    """Numbers of lines, by their class and their words. These may nest: no more is read than `_MOST_READ` times all."""
+    found, room = [], _MOST_READ * len(_words(pre))
+    for element in pre.iterdescendants():
+        if _NUMBERS.isdisjoint((element.get("class") or "").lower().split()):
+            continue
+        words = _words(element)
+        room -= len(words)
+        if room < 0:
+            break
+        if all(word.isdecimal() for word in words.split()):
+            found.append(element)
+    return found
 
 
 def _language(pre: Element) -> str:

@@ -1,5 +1,7 @@
 """Makes tables of a page such that html-to-markdown writes each cell under its own column."""
 
+from collections.abc import Iterator
+
 from lxml import etree
 
 from app.parse.html.tree import Element
@@ -17,13 +19,12 @@ def unpack(content: Element) -> None:
     """
     room = _MOST_PADDED
     for table in list(content.iter("table")):
-        own_cells = 4 * len(table.xpath(".//td | .//th"))
         is_layout = _is_layout(table)
+        own_cells = 0 if is_layout else 4 * sum(1 for _ in table.iterdescendants("td", "th"))
         grid = None if is_layout else _grid(table, room + own_cells)
         if grid is None:
             room = room if is_layout else 0
-            own = [e for e in table.iterdescendants(*_TABLE[1:]) if next(e.iterancestors("table"), None) is table]
-            for part in (table, *own):
+            for part in [table, *_own_parts(table)]:
                 part.tag = "div"
             continue
         width = max((len(cells) for _, cells in grid), default=0)
@@ -35,6 +36,16 @@ def unpack(content: Element) -> None:
         if width > 1:  # without a header, the library takes some for lists
             for cell in grid[0][0].iterchildren("td"):
                 cell.tag = "th"
+
+
+def _own_parts(table: Element) -> Iterator[Element]:
+    """Its rows and cells, but those of tables in it, which have their turn: each is met once, however they nest."""
+    walk = etree.iterwalk(table, events=("start",), tag=_TABLE)
+    for _, element in walk:
+        if element.tag != "table":
+            yield element
+        elif element is not table:
+            walk.skip_subtree()
 
 
 def _grid(table: Element, most: int) -> list[tuple[Element, list[Element | None]]] | None:
