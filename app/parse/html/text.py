@@ -178,14 +178,19 @@ def _is_opened(hidden: Element) -> bool:
 
 
 def _hide_numbers(pre: Element, known: set[Element]) -> None:
-    """Leave the cell of a pre out, if it holds numbers alone and stands beside another: those of the lines of code."""
+    """Leave the cell of a pre out, if it holds numbers alone and stands beside another: those of the lines of code.
+
+    A cell with others in it is none: the words of each would be read as often as they nest.
+    """
     cell = pre.getparent()
     if cell is not None and cell.tag != "td":
         cell = cell.getparent()
     if cell is None or cell.tag != "td" or cell in known:
         return
     known.add(cell)
-    if cell.getnext() is not None and all(word.isdecimal() for word in _all_text(cell).split()):
+    if cell.getnext() is None or next(cell.iterdescendants("table", "td"), None) is not None:
+        return
+    if all(word.isdecimal() for word in _all_text(cell).split()):
         cell.tag = blocks.HIDDEN
 
 
@@ -211,9 +216,12 @@ def _names_of(heading: Element) -> set[str | None]:
 
 
 def _begins(title: str, words: str) -> bool:
-    """Whether the words are the title, or all of it that stands before a sign such as a dash."""
-    rest = title[len(words) :].lstrip()
-    return words != "" and title.startswith(words) and not rest[:1].isalnum()
+    """Whether the words are the title, or all of it that stands before a sign such as a dash.
+
+    Both are folded: what follows is in the next two characters. A copy of the rest for each heading is quadratic.
+    """
+    follows = title[len(words) : len(words) + 2].lstrip()
+    return words != "" and title.startswith(words) and not follows[:1].isalnum()
 
 
 def _write_formula(formula: Element) -> None:

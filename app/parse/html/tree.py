@@ -88,18 +88,27 @@ def title(root: Element) -> Element | None:
     head = root[0] if len(root) and root[0].tag == "head" else root
     first = next(head.iter("title"), None)
     if first is None or is_drawn(first):
-        first = next((each for each in root.iter("title") if not is_drawn(each)), None)
+        known: dict[Element, bool] = {}
+        first = next((each for each in root.iter("title") if not is_drawn(each, known)), None)
     return first
 
 
-def is_drawn(element: Element) -> bool:
-    """Whether it belongs to a drawing or a formula, and so is none of HTML's, whatever its name."""
+def is_drawn(element: Element, known: dict[Element, bool] | None = None) -> bool:
+    """Whether it belongs to a drawing or a formula, and so is none of HTML's, whatever its name.
+
+    known: the answers for what is around others of the page, by which many questions take linear time together
+    """
+    known = {} if known is None else known
+    passed, is_found = list[Element](), False
     above = element.getparent()  # mostly the last that is asked for: an iterator takes five times as long
     while above is not None and above.tag not in _ENDS_FOREIGN:
-        if above.tag in {"svg", "math"}:
-            return True
+        is_found = above.tag in {"svg", "math"} or known.get(above, False)
+        if is_found or above in known:
+            break
+        passed.append(above)
         above = above.getparent()
-    return False
+    known.update(dict.fromkeys(passed, is_found))
+    return is_found
 
 
 def is_cut(root: Element) -> bool:
@@ -204,8 +213,7 @@ def _begin_body(root: Element, shown: list[Element]) -> None:
     if body is None:
         body = etree.SubElement(root, "body")
     shown[-1].tail, body.text = legal((shown[-1].tail or "") + (body.text or "")) or None, None
-    for place, element in enumerate(shown):
-        body.insert(place, element)
+    body[:0] = shown  # one after another, lxml would count to each place from the first
 
 
 class _Census:
