@@ -19,6 +19,7 @@ PLAIN = "text/plain"
 XHTML = "application/xhtml+xml"
 BODY = b"<!doctype html><html><head><title>t</title></head><body>"
 
+SCRIPT = BODY + b"<script src=/a.js></script>"
 PREFIXES = b"<html " + b" ".join(b'xmlns:aa%d="http://www.w3.org/1999/xhtml"' % n for n in range(9_000)) + b">"
 
 
@@ -62,6 +63,25 @@ HEAVY: dict[str, tuple[str, Callable[[], bytes]]] = {
     "navigation": (HTML, repeated("<div class=nav></div>")),
     "forms": (HTML, repeated("<form></form>")),
     "mains": (HTML, repeated("<main>x</main>")),
+    # much within many, each of which is asked for all of it
+    "templates in templates": (HTML, repeated("<link>", BODY + b"<template>" * 240)),
+    "bases in a deep drawing": (HTML, repeated("<base href=x>", BODY + b"<svg>" + b"<x>" * 240)),
+    "titles in a deep drawing": (HTML, repeated("<title></title>", b"<body><svg>" + b"<x>" * 240)),
+    "headers in headers": (HTML, repeated("<p>a", BODY + b"<main>" + b"<header>" * 230, b"<h2>b")),
+    "lists in lists": (HTML, repeated(f"<p>So:</p>{'<ul>' * 240}<a href=x>{'link ' * 100}</a>{'a</ul>' * 240}")),
+    "numbers in cells in cells": (
+        HTML,
+        repeated("12 ", BODY + b"<table><tr><td><pre>1</pre>" * 80, b"</td><td>x</td></tr></table>" * 80),
+    ),
+    "unshown in articles": (HTML, repeated("<br hidden>", SCRIPT + b"<article>" * 230)),
+    "unshown in places": (HTML, repeated("<br hidden>", SCRIPT + b"<div id=a>" * 230)),
+    "noscripts in noscripts": (HTML, repeated("a<br>", SCRIPT + b"<noscript><b>" * 110)),
+    "headings in headings": (HTML, repeated("<b>a</b>", BODY + b"<h1><div>" * 20)),
+    "elements in the head": (HTML, repeated("<main></main>", b"<html><head>")),
+    "headings beside a title": (
+        HTML,
+        repeated("<h2><a href=x>a</a></h2>", "<title>\N{GRINNING FACE}a".encode() + b"ab " * (MIB // 6) + b"</title>"),
+    ),
     # attributes and names
     "999 attributes a tag": (HTML, repeated(f"<p {attributes(999)}>")),
     "one tag of attributes": (HTML, numbered("a%d ", BODY + b"<p ")),

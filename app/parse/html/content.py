@@ -15,15 +15,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from app.parse.html import names
-from app.parse.html.blocks import (
-    CELLS,
-    ENOUGH_CHARS,
-    HEADINGS,
-    QUESTIONS,
-    THREAD,
-    Blocks,
-    is_named_main,
-)
+from app.parse.html.blocks import CELLS, ENOUGH_CHARS, HEADINGS, QUESTIONS, THREAD, Blocks, is_named_main
 
 _WORD = re.compile(r"[^\W_]+")
 # What is judged by its links. An item or a paragraph of a list is not: a list is kept or left as a whole.
@@ -39,6 +31,7 @@ _INDEX_SHARE = 4  # where sentences are a smaller part of what holds the content
 _FEWEST_CARDS, _CARD_PROSE = 3, 200  # teasers: at least so many, and so many characters after the title of each
 _PART_PROSE = 300  # of a block whose name may be that of a part of the article
 _TITLE_LINES = 2
+_WRAPS_MOST = 20  # of a list, that hold little else
 _LINES_BEFORE = 20  # of a comment: blocks that nest look no farther back, each of them
 _LEAST = 2  # rows of so many cells and more, in a table of data that nothing heads; half of its rows are such
 _CELL_CHARS = 80  # a cell with fewer is no column of navigation
@@ -188,6 +181,7 @@ def _without(blocks: Blocks, scoped: list[bool], within: range, rules: _Rules) -
     most = sizes[within.start - 1] / 2  # of the text: what holds more, and sentences, is the content for all its links
     tables = _tables(blocks) if "table" in tags else _Tables()
     inner, held, titled = tables.inner, _held(blocks, tables), _titled(blocks, within)
+    heads = _heads(blocks) if "header" in tags else ()
     for n in within:
         if not keep[n] or not keep[parents[n]]:
             keep[n] = False
@@ -198,7 +192,7 @@ def _without(blocks: Blocks, scoped: list[bool], within: range, rules: _Rules) -
                 named[n]
                 and _is_named_around(blocks, n, is_needed=sizes[n] > most or n in titled or _is_data(blocks, n, held))
             )
-            or (tags[parents[n]] == "header" and _is_beside_title(blocks, n))
+            or (tags[parents[n]] == "header" and not (prose[n] or heads[n]))  # author, date, buttons of an article
         ):
             keep[n] = False
         elif sizes[n] > most and prose[n] >= ENOUGH_CHARS:
@@ -254,9 +248,12 @@ def _is_part(blocks: Blocks, n: int) -> bool:
     )
 
 
-def _is_beside_title(blocks: Blocks, n: int) -> bool:
-    """Whether it stands in the header of an article, and is neither heading nor sentence: author, date, buttons."""
-    return not blocks.prose[n] and HEADINGS.isdisjoint(blocks.tags[n : _end(blocks, n)])
+def _heads(blocks: Blocks) -> list[bool]:
+    """Whether each block is a heading or holds one."""
+    found = [tag in HEADINGS for tag in blocks.tags]
+    for n in range(len(found) - 1, 0, -1):
+        found[blocks.parents[n]] |= found[n]
+    return found
 
 
 def _is_dense(blocks: Blocks, n: int, tables: "_Tables", held: "Mapping[int, _Amounts]") -> bool:
@@ -312,11 +309,11 @@ def _is_introduced(blocks: Blocks, n: int, first: int) -> bool:
         return False
     if blocks.tags[at] in _SUBHEADINGS:
         return True
-    while (
-        n and blocks.starts[blocks.parents[n]] == first and blocks.sizes[n] * 5 >= blocks.sizes[blocks.parents[n]] * 4
-    ):
-        # what only wraps it, with a caption
-        n = blocks.parents[n]
+    for _ in range(_WRAPS_MOST):  # what only wraps it, with a caption
+        above = blocks.parents[n]
+        if not n or blocks.starts[above] != first or blocks.sizes[n] * 5 < blocks.sizes[above] * 4:
+            break
+        n = above
     is_beside = blocks.parents[n] in (at, blocks.parents[at]) and blocks.tags[at] not in CELLS
     return is_beside and (read > 0 or text[-1] in _INTRODUCING)
 

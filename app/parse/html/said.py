@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from html import unescape
+from itertools import islice
 from typing import Any, Final
 
 import orjson
@@ -112,9 +113,10 @@ def _is_json_ld(element: Element) -> bool:
 
 
 def _written(heading: Element) -> str:
-    """The text of a heading, without the signs that link to where it stands."""
+    """The text of a heading, as much as counts, without the signs that link to where it stands."""
     signs = {link.text for link in heading.iter("a") if link.text and is_permalink(link.text)}
-    return "".join(text for text in heading.itertext() if text not in signs)
+    texts = (text for text in heading.itertext() if text not in signs)
+    return "".join(islice(texts, _VALUE_CHARS))[:_VALUE_CHARS]  # none of them is empty
 
 
 def _headline(found: _Found, title: str | None) -> str | None:
@@ -124,9 +126,7 @@ def _headline(found: _Found, title: str | None) -> str | None:
         (scalar(fold(thing["headline"])) for thing in found.things if isinstance(thing.get("headline"), str)), ""
     )
     texts = [
-        text
-        for heading in found.headings[:MOST_H1]
-        if not tree.is_drawn(heading) and (text := fold(_written(heading)[:_VALUE_CHARS]))
+        text for heading in found.headings[:MOST_H1] if not tree.is_drawn(heading) and (text := fold(_written(heading)))
     ]
     best = texts[0] if texts else ""
     if len(texts) > 1:

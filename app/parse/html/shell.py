@@ -10,6 +10,7 @@ there is little main text.
 """
 
 import re
+from itertools import islice
 from typing import Final
 
 from app.model.render import Evidence, ShellSign
@@ -83,7 +84,8 @@ def _empty(shown: Shown, scripts: list[Element], *, is_bare: bool, is_backed: bo
     if shown.is_template:
         return {ShellSign.TEMPLATE: "repeated"}
     places = shown.places()
-    if any(_fills(script, place) for script in scripts for place in places):
+    loading = "\n".join(text for script in scripts if (text := script.text) and _LOADS.search(text)) if places else ""
+    if any(_fills(loading, place) for place in places):
         return {ShellSign.EMPTY_ROOT: "an element that a script names"}
     builders = [script for script in scripts if _LIBRARY.search(_src(script)) is None]
     if is_bare and builders and not shown.framed:
@@ -116,10 +118,10 @@ def _is_bundle(script: Element) -> bool:
     return script.get("type") == "module" or _BUNDLE.search(_src(script)) is not None
 
 
-def _fills(script: Element, place: Element) -> bool:
-    """Whether it loads something, and names that empty element."""
-    text, name = script.text or "", place.get("id")
-    return bool(name and _LOADS.search(text) and any(f"{mark}{name}" in text for mark in "#'\""))
+def _fills(loading: str, place: Element) -> bool:
+    """Whether a script that loads something names that empty element.   loading: all of them"""
+    name = place.get("id")
+    return bool(name and any(f"{mark}{name}" in loading for mark in "#'\""))
 
 
 def _src(script: Element) -> str:
@@ -127,7 +129,7 @@ def _src(script: Element) -> str:
 
 
 def _asks(noscript: Element) -> bool:
-    text = "".join(map(str, noscript.itertext()))[:LOOK_CHARS]
+    text = "".join(map(str, islice(noscript.itertext(), LOOK_CHARS)))[:LOOK_CHARS]
     return _ASKS.search(" ".join(text.split())) is not None
 
 

@@ -19,6 +19,7 @@ _MOST_FRAME_CHARS = 1_000
 _MOST_LINKS = 5
 _MOST_IMAGES = 1  # a logo
 _MOST_ELEMENTS = 400
+_MOST_WITHIN = 2_000  # of an empty element, hidden ones too: many are asked for, and they nest
 _LOADING_CHARS = 80
 _TINY_CHARS = 200  # of a picture in its own address: one of a few pixels
 LOOK_CHARS = 1_000  # of a URL
@@ -275,5 +276,7 @@ def _mount(element: Element) -> Mount | None:
 
 def _is_empty(element: Element) -> bool:
     """Whether nothing but a sign of loading is in it."""
+    if next(islice(element.iter(), _MOST_WITHIN, None), None) is not None:
+        return False
     found = islice(_readable(element), _MOST_ELEMENTS)
     return all(part.element.tag != "a" and _is_sign(_plain(part.text)) for part in found)

@@ -57,6 +57,7 @@ class Survey:
         self._want_text = want_text
         self._hidden = hidden
         self._inert: set[Element] = set()  # within a template: of no effect on the document
+        self._drawn: dict[Element, bool] = {}
         self.links: list[Link] = []
         self.links_cut = False
         self.stating: list[Element] = []
@@ -104,7 +105,7 @@ class Survey:
 
     def on_anchor(self, element: Element, kind: str) -> None:
         get = element.get
-        href = get("href") or _href_of_drawing(element)
+        href = get("href") or self._href_of_drawing(element)
         if not href or not (href := href.strip(_WHITESPACE)) or (href[0] in _NO_PAGE_STARTS and _is_no_page(href)):
             return
         words = _anchor_text(element) if self._want_text else ""
@@ -113,6 +114,11 @@ class Survey:
         hidden = element in self._hidden or (get("aria-hidden") == "true" and _is_empty(element))
         # Its own constructor would take three times as long.
         self.links.append(tuple.__new__(Link, (href, words, _tokens(rel) if rel else (), hidden, kind)))
+
+    def _href_of_drawing(self, element: Element) -> str | None:
+        """The link of an <a> of SVG as older files write it."""
+        href = element.get("xlink:href")
+        return href if href and tree.is_drawn(element, self._drawn) else None
 
     def on_frame(self, element: Element, kind: str) -> None:
         src = (element.get("src") or "").strip(_WHITESPACE)
@@ -125,7 +131,7 @@ class Survey:
         if not leads and "canonical" not in rel:  # a style sheet, mostly
             return
         href = (element.get("href") or "").strip(_WHITESPACE)
-        if not href or _is_no_page(href) or tree.is_drawn(element):
+        if not href or _is_no_page(href) or tree.is_drawn(element, self._drawn):
             return
         if leads:
             type_ = element.get("type") or "text/html"
@@ -160,7 +166,9 @@ class Survey:
 
     def on_base(self, element: Element, _tag: str) -> None:
         href = element.get("href")
-        if self.base is None and href is not None and element not in self._inert and not tree.is_drawn(element):
+        if self.base is not None or href is None or element in self._inert:
+            return
+        if not tree.is_drawn(element, self._drawn):
             self.base = href.strip(_WHITESPACE)
 
     def on_stating(self, element: Element, _tag: str) -> None:
@@ -174,7 +182,8 @@ class Survey:
         """Hide a <template>'s content, which only a script would use. A declarative shadow root is shown.
 
         https://html.spec.whatwg.org/#the-template-element"""
-        self._inert.update(element.iter("base", "link"))
+        if element not in self._inert:
+            self._inert.update(element.iter("base", "link", "template"))
         if element.get("shadowrootmode") is None and element not in self._hidden:
             self._hidden.update(element.iter())
 
@@ -190,12 +199,6 @@ _STEPS: dict[str, Callable[[Survey, Element, str], None]] = {
     "template": Survey.on_template,
 }
 _STEPS_WITH_TEXT = _STEPS | dict.fromkeys(said.TAGS, Survey.on_stating) | {"meta": Survey.on_stating_meta}
-
-
-def _href_of_drawing(element: Element) -> str | None:
-    """The link of an <a> of SVG as older files write it."""
-    href = element.get("xlink:href")
-    return href if href and tree.is_drawn(element) else None
 
 
 def _is_no_page(href: str) -> bool:
