@@ -49,6 +49,7 @@ _NO_LANGUAGE = frozenset(
     "default none text plaintext plain txt nohighlight notranslate hljs wrapper toolbar container block".split()  # noqa: SIM905  # a list literal takes a line per word
 )
 _MOST_READ = 4
+_MOST_BREAKS = 20  # in the words of a link: html-to-markdown takes quadratic time for them
 _LANGUAGE_STEPS = 4  # elements around a pre that may name its language
 _NUMBERS = frozenset("linenos lineno linenumber line-number line-numbers linenums ln lnt".split())  # noqa: SIM905  # likewise
 # What runs where Markdown is shown; browsers pass over blanks and controls in it: https://url.spec.whatwg.org/#url-parsing
@@ -298,6 +299,9 @@ def _tidy(content: Element) -> None:
         if next(summary.iter(*_HEADINGS), None) is not None:
             summary.tag = "div"
     prune.cut([a for a in content.iter("a") if _is_sign(a)])
+    for link in content.iter("a"):
+        for line in list(islice(link.iter("br"), _MOST_BREAKS, None)):
+            line.tag, line.tail = "wbr", tree.legal(" " + (line.tail or ""))
     prune.cut([i for i in content.iter("img") if not i.get("alt") or (i.get("src") or "data:").startswith("data:")])
     for media in list(content.iter(*prune.MEDIA)):
         _link(media)

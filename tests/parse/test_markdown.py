@@ -238,6 +238,20 @@ def test_cuts_of_a_whole_page_take_linear_time(part: str) -> None:
     assert markdown.of("<p>word</p>" + part * ((1 << 20) // len(part)), URL).startswith("word")
 
 
+@pytest.mark.parametrize(
+    ("within", "part"),
+    [
+        ("<a href=x>", "<br>a"),
+        ("<pre>" + "<i class=lineno>" * 240, "1 "),
+        ("<table><tr><td>" * 80, "<td>"),
+    ],
+    ids=["lines of a link", "numbers in numbers", "cells of nested tables"],
+)
+def test_what_stands_in_many_takes_linear_time(within: str, part: str) -> None:
+    """Not timed, as above."""
+    assert markdown.of(f"<p>word</p>{within}{part * ((1 << 20) // len(part))}", URL).startswith("word")
+
+
 @pytest.mark.parametrize("part", ["<div>", "<ul><li>", "<table><tr><td>", "<b>", "<blockquote>", "<p>*", "<a href=x>"])
 def test_depth_and_length_do_no_harm(part: str) -> None:
     assert markdown.of("<p>word</p>" + part * 50_000, URL).startswith("word")
