@@ -87,6 +87,25 @@ def ready_streams() -> None:
             stream.reconfigure(errors="replace")
 
 
+class _HarmlessStream(io.TextIOWrapper):
+    """A stream without characters that steer a terminal. It says that it is none: colours would be replaced, too."""
+
+    def write(self, text: str, /) -> int:
+        super().write(harmless(text))
+        return len(text)
+
+    def isatty(self) -> bool:
+        return False
+
+
+def harmless_streams() -> None:
+    """Let what this process prints from now on be harmless: others' code prints what sites wrote."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        made = _HarmlessStream(stream.buffer, encoding=stream.encoding, errors="replace", write_through=True)
+        setattr(sys, name, made)
+
+
 @contextmanager
 def told_if_it_can_be() -> Iterator[None]:
     """Context that tells of the work on standard error: a full volume costs the line, never the work. A reader that

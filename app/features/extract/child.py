@@ -42,6 +42,7 @@ from app.features.extract.page import OF_THE_ANSWER, CrawledPage, Headers
 from app.features.rights.purpose import UNKNOWN
 from app.model.handler import HandlerSpec
 from app.sandbox.wire import Wire, WireBroken, confine, memory_bytes, set_timers
+from app.words import harmless_streams
 
 ITEMS_MOST = 10_000  # of a handler and page
 FOLLOWS_MOST = 5_000
@@ -362,5 +363,6 @@ def _earlier(capture: int, wire: Wire) -> CrawledPage | None:
 
 
 if __name__ == "__main__":
+    harmless_streams()
     with suppress(WireBroken, KeyboardInterrupt):  # the parent is gone
         main(Wire(socket.socket(fileno=int(sys.argv[1]))), int(sys.argv[2]), sys.argv[3:])

@@ -10,6 +10,7 @@ from app.features.extract import process
 from app.features.extract.process import Handled, HandlerProcess, PageForHandler
 from tests.faults.waiting import until
 from tests.features.extract.conftest import MEMORY_BYTES, page
+from tests.steering import steering
 
 Start = Callable[..., HandlerProcess]
 DEADLINE_S = 30.0
@@ -128,6 +129,22 @@ def test_what_was_printed_over_another_page_is_not_shown(start: Start) -> None:
     """)
     assert handle(started, body=b"<title>First</title>").failed is None
     assert handle(started, body=b"<title>Second</title>").traceback == "title Second\n"
+
+
+def test_what_a_handler_prints_of_a_page_steers_no_terminal(start: Start) -> None:
+    """It goes to the terminal of `extract try`, as it is printed."""
+    started = start("""
+        import os, sys
+        @handler()
+        def books(page):
+            print(page.title, sys.stdout.isatty())
+            print(page.title, file=sys.stderr)
+            sys.stdout.writelines([page.title])
+            os._exit(3)
+    """)
+    body = "<title>a\x1b]52;c;b3du\x07\x9b2J\u202eb</title>".encode()
+    said = handle(started, body=body).traceback or ""
+    assert (steering(said), said.count("]52;c;b3du"), "False" in said) == ([], 3, True)
 
 
 def test_a_body_of_fifty_mebibytes_and_its_earlier_one(start: Start) -> None:
