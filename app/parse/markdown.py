@@ -84,7 +84,7 @@ def of(html: bytes | str, base_url: str, content_type: str | None = None, *, who
         _unmark(content)
     _resolve(content, _join(base_url, base if len(base) <= MAX_LENGTH else ""), urldefrag(base_url)[0])
     formulas = [_set_number(formula, n) for n, formula in enumerate(list(content.iter("math")))]
-    for code in list(content.iter("pre")):
+    for code in [pre for pre in content.iter("pre") if next(pre.iterancestors("pre"), None) is None]:
         _write_code(code)
     for note in list(content.iter("div", "aside", "section")):
         _quote(note)

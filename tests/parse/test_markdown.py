@@ -244,8 +244,9 @@ def test_cuts_of_a_whole_page_take_linear_time(part: str) -> None:
         ("<a href=x>", "<br>a"),
         ("<pre>" + "<i class=lineno>" * 240, "1 "),
         ("<table><tr><td>" * 80, "<td>"),
+        ("<pre>" * 240, "<br>"),
     ],
-    ids=["lines of a link", "numbers in numbers", "cells of nested tables"],
+    ids=["lines of a link", "numbers in numbers", "cells of nested tables", "code in code"],
 )
 def test_what_stands_in_many_takes_linear_time(within: str, part: str) -> None:
     """Not timed, as above."""

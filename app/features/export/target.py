@@ -167,7 +167,7 @@ def _lock(to: str, held: int) -> None:
 def _split(to: str, endings: Sequence[str]) -> tuple[str, str | None]:
     """(folder, file in it or None)."""
     scheme, colon, rest = to.partition("://")
-    if not to.strip() or (colon and (scheme != "s3" or not rest.strip("/"))):
+    if to.strip() in {"", "-"} or (colon and (scheme != "s3" or not rest.strip("/"))):
         raise InputError(
             f"--to {to}", "is not a place that can be written to; name a file, a folder or s3://bucket/prefix/"
         )

@@ -151,6 +151,7 @@ def test_place(
         ("ftp://host/pages.csv", ("csv",), ("--to ftp://host/pages.csv", "s3://bucket/prefix/")),
         ("s3://", ("csv",), ("--to s3://", "s3://bucket/prefix/")),
         (" ", ("csv",), ("is not a place that can be written to", "name a file")),
+        ("-", ("csv",), ("is not a place that can be written to", "name a file")),
         ("file/below/", ("csv",), ("--to file/below", "Not a directory", "another folder")),
         ("/proc/nowhere/", ("csv",), ("--to /proc/nowhere", "cannot be written", "another folder")),
     ],
