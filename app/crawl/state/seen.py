@@ -135,6 +135,9 @@ class Evicted:
     """Bloom filter of the table's evicted keys, in two halves: when one is full, the older is emptied and filled next.
 
     Made when first needed.   confirmed, refuted: how many of its positives were
+
+    Threads share it without a lock. Its hash function must stay one in C: a filter is borrowed while it hashes, and a
+    function in Python lets another thread in there, whose look-up then raises.
     """
 
     ERRORS = 0.01
@@ -148,7 +151,7 @@ class Evicted:
         self._old_keys = self._new_keys = 0
 
     def has(self, slot: int, tag: int) -> bool:
-        place = slot << 64 | tag
+        place = _spread(slot << 64 | tag)
         new, old = self._new, self._old
         return (new is not None and place in new) or (old is not None and place in old)
 
@@ -156,9 +159,9 @@ class Evicted:
         new = self._new
         if new is None or self._new_keys >= self._half:
             self._old, self._old_keys = new, self._new_keys
-            self._new = new = Bloom(self._half, self.ERRORS, _spread)
+            self._new = new = Bloom(self._half, self.ERRORS, int)
             self._new_keys = 0
-        new.add(slot << 64 | tag)
+        new.add(_spread(slot << 64 | tag))
         self._new_keys += 1
 
     @property

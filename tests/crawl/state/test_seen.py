@@ -1,6 +1,7 @@
 """Beyond the table of known keys a Bloom filter stands in. What it says is confirmed: it never loses a URL."""
 
 import random
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -78,6 +79,19 @@ def test_a_filter_that_is_full_begins_anew_and_keeps_the_newer_half() -> None:
         errors = max(errors, evicted.expected_errors)
     assert (evicted.keys <= 2_000, evicted.bytes) == (True, bytes_then)
     assert errors == pytest.approx(1 - (1 - Evicted.ERRORS) ** 2)
+
+
+def test_another_thread_may_ask_at_every_step_of_an_addition() -> None:
+    evicted, heard = Evicted(1_000), [False]
+    evicted.add(1, 1)
+    sys.setprofile(lambda *_: heard.append(evicted.has(1, 1)))  # a thread is changed where Python calls, or returns
+    try:
+        evicted.add(2, 2)
+        evicted.has(2, 2)
+    finally:
+        sys.setprofile(None)
+    assert len(heard) > 4
+    assert all(heard[1:])
 
 
 def test_forgetting_is_of_the_table() -> None:
