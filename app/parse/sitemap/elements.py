@@ -15,6 +15,7 @@ _MAX_DEPTH = 60_000  # of elements, 35 bytes each: one for every entry, should n
 _MAX_NAMES_BYTES = 128 * 1024  # libxml2 keeps every name for as long as the thread lives
 _NAME_BYTES = 32  # that a name costs beside its letters
 MAX_FIELD_CHARS = 100  # of fields other than a location
+MOST_JOINED_CHARS = 32 * 1024 * 1024  # of bases and what is joined to them: 60 ns each where each second is a "/"
 _BASE = "{http://www.w3.org/XML/1998/namespace}base"  # RFC 4287, section 2: of a feed, an entry and a link
 
 # Elements around the file's own, so that an end tag too many does not end the document.
@@ -70,6 +71,7 @@ class Walk:
         self._room = 0
         self._is_shut = False  # whether the field takes no more
         self._root_base = self._base = ""  # of a feed, and of its entry
+        self._joined_left = MOST_JOINED_CHARS
 
     def start_ns(self, prefix: str, uri: str) -> None:
         if (written := f"{prefix}={uri}") not in self._names:
@@ -140,7 +142,20 @@ class Walk:
     def _based(self, outer: str, attributes: Mapping[str, str]) -> str:
         """The base of an element's URLs; empty: the file's own."""
         written = attributes.get(_BASE, "").strip()
-        return _joined(outer, written) if 0 < len(written) <= self._max_loc_chars else outer
+        return self._joined(outer, written) if 0 < len(written) <= self._max_loc_chars else outer
+
+    def _joined(self, base: str, written: str) -> str:
+        """A URL, relative to its base; as written where either is none, or it is longer than any location."""
+        if not base or not 0 < len(written) <= self._max_loc_chars:
+            return written
+        self._joined_left -= len(base) + len(written)
+        if self._joined_left < 0:
+            self._refuse("too many bases of URLs")
+            return ""
+        try:
+            return urljoin(base, written)
+        except ValueError:  # [ in a host, say
+            return written
 
     def _start_root(self, name: str) -> None:
         kind = _ROOTS.get(name)
@@ -181,7 +196,9 @@ class Walk:
             return
         if field == "href":
             if attributes.get("rel", "alternate").strip().lower() == "alternate" and not self._values.get("loc"):
-                self._values["loc"] = _joined(self._based(self._base, attributes), attributes.get("href", "").strip())
+                self._values["loc"] = self._joined(
+                    self._based(self._base, attributes), attributes.get("href", "").strip()
+                )
             return
         if field == "guid" and attributes.get("isPermaLink", "").strip().lower() == "false":
             return
@@ -194,11 +211,3 @@ class Walk:
         if value := "".join(self._written).rstrip():
             self._values.setdefault(self._field, value)
         self._field = ""
-
-
-def _joined(base: str, written: str) -> str:
-    """A URL, relative to its base; as written where either is none."""
-    try:
-        return urljoin(base, written) if base and written else written
-    except ValueError:  # [ in a host, say
-        return written

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from app.parse.sitemap import elements
 from app.parse.sitemap.sitemap import Limits, SitemapReading
 from tests.parse.sitemap.streams import (
     EXTENSIONS,
@@ -75,6 +76,31 @@ def test_xinclude_is_not_processed(tmp_path: Path) -> None:
     (tmp_path / "bait").write_text("http://h/bait")
     include = f'<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" parse="text" href="file://{tmp_path}/bait"/>'
     assert locs(urlset(f"<loc>{include}</loc>", "<loc>a</loc>")) == ["a"]
+
+
+# what is read until the bases of 2,000 characters have cost enough
+@pytest.mark.parametrize(
+    "unit",
+    [
+        pytest.param("<entry xml:base='.'><link xml:base='.' href='x'/></entry>", id="of entries"),
+        pytest.param("<entry><link xml:base='.'/><link xml:base='.'/><link href='x'/></entry>", id="of links"),
+        pytest.param("<e:entry xml:base='.'/>", id="of another name space's entries"),
+    ],
+)
+def test_bases_of_urls_end_the_file_past_a_bound(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(elements, "MOST_JOINED_CHARS", MIB)
+    base = f"http://h/{'b/' * 1_000}"
+    feed = f"<feed xmlns='http://www.w3.org/2005/Atom' xmlns:e='x' xml:base='{base}'><entry>"
+    values, reading = read(feed + unit * 2_000 + "</entry></feed>")
+    assert reading.problem == "too many bases of URLs"
+    assert {value.loc for value in values} <= {f"{base}x"}
+    assert len(values) < MIB // len(base)
+
+
+def test_a_link_longer_than_any_location_is_not_joined() -> None:
+    long = "../" * 40_000
+    values, reading = read(f"<feed xml:base='http://h/'><entry><link href='{long}'/></entry></feed>")
+    assert (values, reading.skipped) == ([], 1)
 
 
 def resident_bytes() -> int:
