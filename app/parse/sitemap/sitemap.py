@@ -220,7 +220,13 @@ def _marks(block: bytes) -> int:
 def _decoded(chunks: Iterable[bytes], encoding: str, errors: str = "replace") -> Iterator[str]:
     decoder = codecs.getincrementaldecoder(encoding)(errors)
     for chunk in chunks:
-        yield decoder.decode(chunk)
+        before = decoder.getstate()
+        try:
+            text = decoder.decode(chunk)
+        except UnicodeError:  # an escape of ISO-2022-JP without an end: eight octets are the most that a decoder keeps
+            decoder.setstate(before)
+            text = decoder.decode(chunk, True)
+        yield text
     yield decoder.decode(b"", True)
 
 

@@ -103,6 +103,17 @@ def test_a_link_longer_than_any_location_is_not_joined() -> None:
     assert (values, reading.skipped) == ([], 1)
 
 
+# what stands at the end of a block, in ISO-2022-JP
+@pytest.mark.parametrize("length", range(1, 20))
+@pytest.mark.parametrize("filler", [b"(", b"$", b"\x1b", b"a"])
+def test_an_escape_without_an_end_is_a_fault_of_the_text_and_loses_no_entry(filler: bytes, length: int) -> None:
+    head = b"<?xml version='1.0' encoding='iso-2022-jp'?><urlset><url><loc>a</loc></url>"
+    block = head.ljust(65_536 - length) + b"\x1b" + filler * (length - 1)
+    values, _ = read(block + b"((<url><loc>b</loc></url></urlset>")
+    assert [value.loc for value in values] == ["a", "b"]
+    assert [value.loc for value in read(head + b"\x1b" + filler * length)[0]] == ["a"]
+
+
 def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
