@@ -115,7 +115,13 @@ def _of_broken(script: str) -> object:
 
 def articles_first(things: list[dict[str, Any]]) -> None:
     """Sort things: those that are articles or the like stand first."""
-    things.sort(key=lambda thing: _ARTICLE.search(str(thing.get("@type"))) is None)
+    things.sort(key=lambda thing: not _is_article(thing.get("@type")))
+
+
+def _is_article(type_: object) -> bool:
+    """Whether a type, or one of a list, is an article or the like. What is nested deeper is no type."""
+    names = type_ if isinstance(type_, list) else [type_]
+    return any(isinstance(name, str) and _ARTICLE.search(name) for name in names)
 
 
 def things(waiting: list[object], within: tuple[str, ...]) -> Iterator[dict[str, Any]]:

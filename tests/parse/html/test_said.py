@@ -94,3 +94,11 @@ def test_whatever_it_says_can_be_stored(thing: object) -> None:
     for text in (page.headline or "", page.author or "", json.dumps(page.data, ensure_ascii=False)):
         assert "\0" not in text
         text.encode()
+
+
+@pytest.mark.parametrize("nested", [("[", "]"), ('{"a":', "}")])
+@pytest.mark.parametrize("name", ["@type", "author", "headline", "datePublished", "@graph", "mainEntity", "name"])
+def test_data_nested_as_deep_as_its_parser_reads_costs_no_page(nested: tuple[str, str], name: str) -> None:
+    begin, end = nested
+    written = f'{{"{name}": {begin * 1_000}1{end * 1_000}, "price": 7}}'
+    assert read(f"<title>Ships</title>{LD.format(written)}").headline == "Ships"
