@@ -17,7 +17,7 @@ from app.policy.focus.vocabulary import tokens
 
 _PIECE: Final = re.compile(r"\d+|[^\W\d_]+")
 _WORD: Final = re.compile(r"[^\W\d_]+")
-_NAME: Final = re.compile(r"[?&][^=&]*=")  # of a parameter
+_PARAMETER: Final = re.compile(r"[?&][^=&]*=?")  # its name, or all of one without a "=": each octet is read once
 
 MOST_CHARS = 4_000  # of a text: half from its beginning, half from its middle
 LEAST_PHRASES = 3
@@ -178,7 +178,8 @@ def statements(text: Said, target: str, labels: Iterable[str]) -> dict[int, int]
 
 def _address(target: str) -> set[str]:
     """The words and numbers of a page's own path and query, without names of parameters."""
-    return {_plain(piece) for piece in _PIECE.findall(_NAME.sub(" ", target.lower()))}
+    values = _PARAMETER.sub(lambda found: " " if found[0][-1] == "=" else found[0], target.lower())
+    return {_plain(piece) for piece in _PIECE.findall(values)}
 
 
 def _threes(words: list[str]) -> list[int]:

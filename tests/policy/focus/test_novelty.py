@@ -1,5 +1,7 @@
 """A page's own words: without names of other pages, and what stands in its own URL."""
 
+import time
+
 import pytest
 
 from app.policy.focus.novelty import MOST_CHARS, own_text, phrases, said, statements, words_of
@@ -86,3 +88,15 @@ FRAME = "Delivery takes two or three working days within the country and a week 
 def test_a_line_of_its_own_may_be_a_number(text: str, target: str, labels: tuple[str, ...], tells: bool) -> None:
     before = statements(said(f"Product 7\nPrice: 9.90\nMonth\n{FRAME}"), "/p/7", ())
     assert bool(statements(said(text), target, labels).keys() - before.keys()) == tells
+
+
+@pytest.mark.parametrize(("query", "own"), [("?a?b=c", {"c"}), ("?a?b&c=d", {"a", "b", "d"}), ("?a=?b=c", {"c"})])
+def test_names_of_parameters_say_nothing_and_their_values_do(query: str, own: set[str]) -> None:
+    shown = {word for word in "abcd" if not statements(said(word), f"/{query}", ())}
+    assert shown == own
+
+
+def test_an_address_of_marks_without_names_is_read_once() -> None:
+    began = time.process_time()
+    statements(said("A line"), f"/{'?' * 20_000}", ())
+    assert time.process_time() - began < 0.5  # 1.7 s where each mark begins anew
