@@ -18,7 +18,7 @@ from app.policy.focus.score import Parts
 from app.store import urls
 from app.store.url_rows import Raise
 
-_MOST_COUNTED = (1 << 16) - 1
+_MOST_COUNTED = 65_000  # threads may count at once beyond it; "H" holds 65,535
 
 
 class Named(NamedTuple):
