@@ -246,6 +246,7 @@ class _Zstd:
 _GZIP_MEMBER = re.compile(rb"\x1f\x8b")  # RFC 1952 2.3.1
 _ZSTD_FRAME = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")  # RFC 8878 3.1: a frame, or one to skip
 _MAGIC_BYTES = 4
+_BEGIN_BYTES = 256  # of a coding whose streams begin with nothing of their own: so much tells text from one
 _CODINGS: dict[str, tuple[Callable[[], _Decoder], re.Pattern[bytes] | None]] = {
     "gzip": (_Gzip, _GZIP_MEMBER),
     "x-gzip": (_Gzip, _GZIP_MEMBER),  # RFC 9110 8.4.1.3
@@ -327,7 +328,6 @@ class _Link:
         self._begin = b""  # as many octets of its stream as tell what it is
         self.has_several_members = False
         self.has_surplus = False
-        self._has_given = False
 
     @property
     def is_empty(self) -> bool:
@@ -352,7 +352,6 @@ class _Link:
             if self._decoder.needs_input and not (data := self._next()):
                 return b""
             if piece := self._decode(data, most):
-                self._has_given = True
                 return piece
         while self._read(_PIECE_BYTES):  # the streams below have an end, too, and so has the body
             self.has_surplus = True
@@ -366,10 +365,10 @@ class _Link:
         most = _MEMBER_PIECE_BYTES if self.has_several_members else _PIECE_BYTES
         data = self._held[self._at : self._at + most]
         self._at += len(data)
-        if len(self._begin) < _MAGIC_BYTES and data:
+        if len(self._begin) < _BEGIN_BYTES and data:
             if self.is_empty:
                 self._whole.begin_member()
-            self._begin += data[:_MAGIC_BYTES]
+            self._begin += data[: _BEGIN_BYTES - len(self._begin)]
         return data
 
     def _decode(self, data: bytes, most: int) -> bytes:
@@ -385,13 +384,20 @@ class _Link:
         return piece
 
     def _why_not(self, error: Exception) -> tuple[Failure, str]:
-        """Why it cannot be decoded: broken on its way, or never coded so, as it will be the next time.
-
-        Browsers and curl refuse both. Where streams of a coding begin with nothing of their own, it is told by whether
-        any of it could be decoded."""
-        if self._has_given if self._magic is None else self._magic.match(self._begin):
+        """Why browsers and curl refuse it, too: broken on its way, or never coded so, as it will be the next time."""
+        if self._is_begun():
             return Failure.CUT, f"not {self._name}: {error}"
         return Failure.PROTOCOL, f"Content-Encoding says {self._name}, and the body is not: {error}"
+
+    def _is_begun(self) -> bool:
+        """Whether the first octets are of such a stream: by their mark; of a coding without one, by decoding these."""
+        if self._magic is not None:
+            return self._magic.match(self._begin) is not None
+        try:
+            self._make().decode(self._begin, _PIECE_BYTES)
+        except (zlib.error, brotli.error):
+            return False
+        return True
 
     def _begin_another(self) -> None:
         """Begin with the next member, if there is one."""
