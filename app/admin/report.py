@@ -42,6 +42,7 @@ MOST_HOSTS = 20
 MOST_CAUSES = 10
 MOST_SITEMAPS = 20
 MOST_SEEDS = 3
+MOST_LEADS = 1_000  # redirects among which circles are looked for
 LATEST_VISITS = 5
 DAYS = 7
 _OF_CRAWL = (  # of Totals
@@ -217,11 +218,13 @@ def led_away(tx: Connection, crawl: Crawl) -> list[str]:
 def why_nothing(tx: Connection, crawl_id: int) -> list[str]:
     """The reasons why a crawl has no page: how the first MOST_SEEDS of its seeds ended, and how many more there are."""
     found = urls.ends_of_seeds(tx, crawl_id=crawl_id, n=MOST_SEEDS)
-    leads = urls.leads_of_seeds(tx, crawl_id=crawl_id, n=1_000)
+    leads = urls.redirects_of_seeds(tx, crawl_id=crawl_id, n=MOST_LEADS)
     circles = _circles(leads)
     more = len(circles[MOST_SEEDS:]) + (found[0]["total"] - len(found) if found else 0)
     ends = [*circles[:MOST_SEEDS], *map(_end_of_seed, found), *([f"and {counted(more, 'seed')} more"] if more else [])]
-    return ends or [f"{url} leads to {target}" for url, target in leads.items()][:1] or ["it has no seed"]
+    if not ends and leads:  # of so many seeds that a circle is not seen whole
+        return ["{} redirects to {}".format(*next(iter(leads.items())))]
+    return ends or ["it has no seed"]
 
 
 def _circles(leads: Mapping[str, str]) -> list[str]:

@@ -209,9 +209,12 @@ class Reply(NamedTuple):
         return self.headers.get(name)
 
     @property
-    def is_told_by_its_head(self) -> bool:
-        """Whether its status tells all, whatever becomes of its body: a redirect, a refusal, a request to slow down."""
-        return self.status is not None and (300 <= self.status < 500 or self.status == 503)
+    def is_told(self) -> bool:
+        """Whether its status counts: the answer came whole, or its head tells all, whatever becomes of its body.
+
+        So does the head of a redirect, a refusal and a request to slow down.
+        """
+        return self.failure is None or (self.status is not None and (300 <= self.status < 500 or self.status == 503))
 
     @property
     def is_part(self) -> bool:

@@ -48,7 +48,7 @@ _BESIDE_LANGUAGE = frozenset({"hljs", "sourceCode", "brush:"})
 _NO_LANGUAGE = frozenset(
     "default none text plaintext plain txt nohighlight notranslate hljs wrapper toolbar container block".split()  # noqa: SIM905  # a list literal takes a line per word
 )
-_MOST_READ = 4
+_MOST_READ = 4  # times the text of a pre: numbers of its lines may nest
 _MOST_BREAKS = 20  # in the words of a link: html-to-markdown takes quadratic time for them
 _LANGUAGE_STEPS = 4  # elements around a pre that may name its language
 _NUMBERS = frozenset("linenos lineno linenumber line-number line-numbers linenums ln lnt".split())  # noqa: SIM905  # likewise

@@ -37,7 +37,7 @@ def classify(reply: Reply, *, conditional: bool, of_page: bool = False) -> Outco
     one counts as missing.
     """
     status = reply.status
-    if reply.failure is not None and not reply.is_told_by_its_head:  # browsers wait for no body of a redirect
+    if reply.failure is not None and not reply.is_told:  # browsers wait for no body of a redirect
         return _failed(reply.failure)
     if status is None or status < 100:
         return Outcome.BROKEN

@@ -176,7 +176,7 @@ def availability(reply: Reply) -> Availability:
 
     429 is 4xx, so "unavailable" by the letter. Google and we read it as "not now".
     """
-    if reply.status is None or reply.is_part or (reply.failure is not None and not reply.is_told_by_its_head):
+    if reply.status is None or reply.is_part or not reply.is_told:
         return Availability.UNREACHABLE
     if 200 <= reply.status < 300:
         return Availability.AVAILABLE

@@ -260,9 +260,9 @@ def ends_of_seeds(tx: Connection, *, crawl_id: int, n: int) -> list[dict[str, An
     return [dict(row) for row in tx.execute(_sql["ends_of_seeds"], where).mappings()]
 
 
-def leads_of_seeds(tx: Connection, *, crawl_id: int, n: int) -> dict[str, str]:
-    """Aliases among a crawl's seeds and their redirects' targets, seeds first, and where each leads."""
-    found = tx.execute(_sql["leads_of_seeds"], {"crawl_id": crawl_id, "n": n})
+def redirects_of_seeds(tx: Connection, *, crawl_id: int, n: int) -> dict[str, str]:
+    """Those of a crawl's seeds and of their targets that redirect, seeds first, and where each leads."""
+    found = tx.execute(_sql["redirects_of_seeds"], {"crawl_id": crawl_id, "n": n})
     return {row.url: row.alias_of for row in found}
 
 

@@ -324,9 +324,9 @@ WHERE u.crawl_id = :crawl_id AND u.depth = 0 AND (u.kind = 'page' OR u.found_on 
 ORDER BY u.hops DESC, u.id
 LIMIT :n
 
--- leads_of_seeds: the aliases among a crawl's seeds and their redirects' targets, and where each leads
+-- redirects_of_seeds: those of a crawl's seeds and of their targets, and where each leads
 SELECT url, alias_of FROM urls
-WHERE crawl_id = :crawl_id AND depth = 0 AND state = 'alias' AND kind = 'page'
+WHERE crawl_id = :crawl_id AND depth = 0 AND state = 'alias' AND kind = 'page' AND outcome = 'redirect'
 ORDER BY hops, id
 LIMIT :n
 

@@ -70,7 +70,7 @@ def _plain(parts: list[str]) -> tuple[str, list[str]]:
 
 
 def _walked(parts: list[str]) -> tuple[object, ...]:
-    walk = Walk(2083)
+    walk = Walk(2083, 1_000_000)
     feeder = Feeder(walk)
     for part in [FLOOR, *parts]:
         feeder.push(part)

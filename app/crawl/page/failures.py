@@ -50,7 +50,7 @@ def of_url(
 
 
 def _malformed(reply: Reply) -> str | None:
-    """Describe the fault in the form of an answer that came whole; None without one."""
+    """Describe the fault in the form of an answer, which would have it again; None without one."""
     if reply.failure is Failure.PROTOCOL:
         return f"(protocol): {reply.detail}"
     if reply.failure is None and reply.is_part:

@@ -18,8 +18,9 @@ def learn(visit: Visit, slot: Slot, reply: Reply, outcome: Outcome, *, closes: b
     """
     if outcome is Outcome.BLOCKED_ADDRESS or _is_stale_connection(reply):
         return
-    whole = reply.failure is None or reply.is_told_by_its_head
-    _adapt(visit, reply.status if reply.status and whole else NO_ANSWER, _latency_ms(reply, slot), closes=closes)
+    _adapt(
+        visit, reply.status if reply.status and reply.is_told else NO_ANSWER, _latency_ms(reply, slot), closes=closes
+    )
     failure, batch = reply.failure, visit.batch
     resets = failure is Failure.RESET and reply.status is None
     refuses = failure in {Failure.REFUSED, Failure.CONNECT_TIMEOUT}

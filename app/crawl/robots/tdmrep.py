@@ -100,9 +100,7 @@ def _body(reply: Reply) -> bytes | None:
 
     A redirect is not followed: its target's origin is asked for its own file when it has pages for us.
     """
-    if reply.status is None or reply.status == 429 or reply.status >= 500:
-        return None
-    if reply.failure is not None and not reply.is_told_by_its_head:
+    if not reply.is_told or reply.status is None or reply.status == 429 or reply.status >= 500:
         return None
     if not 200 <= reply.status < 300 or reply.truncated:
         return b""

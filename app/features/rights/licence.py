@@ -274,12 +274,12 @@ def _note(visit: Visit, file: Url, known: HeldLicence, reply: Reply | None, prob
 
 def _is_answer(reply: Reply) -> bool:
     """Whether the site said what is there, or that nothing is: an error of its server says neither."""
-    return reply.failure is None and reply.status is not None and reply.status < 500 and reply.status != 429
+    return reply.is_told and reply.status is not None and reply.status < 500 and reply.status != 429
 
 
 def _reading(reply: Reply) -> RslReading:
     """A licence is read from a whole 2xx alone."""
-    if reply.failure is not None or reply.status is None:
+    if not reply.is_told or reply.status is None:
         return RslReading(None, f"could not be had: {reply.failure or reply.detail}")
     if not 200 <= reply.status < 300 or reply.is_part:
         return RslReading(None, f"could not be had: status {reply.status}")

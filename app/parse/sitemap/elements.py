@@ -15,7 +15,6 @@ _MAX_DEPTH = 60_000  # of elements, 35 bytes each: one for every entry, should n
 _MAX_NAMES_BYTES = 128 * 1024  # libxml2 keeps every name for as long as the thread lives
 _NAME_BYTES = 32  # that a name costs beside its letters
 MAX_FIELD_CHARS = 100  # of fields other than a location
-MOST_JOINED_CHARS = 32 * 1024 * 1024  # of bases and what is joined to them: 60 ns each where each second is a "/"
 _BASE = "{http://www.w3.org/XML/1998/namespace}base"  # RFC 4287, section 2: of a feed, an entry and a link
 
 # Elements around the file's own, so that an end tag too many does not end the document.
@@ -52,7 +51,7 @@ class Walk:
     meaning is plain: items within items, two <loc> in one, tags that are never closed.
     """
 
-    def __init__(self, max_loc_chars: int) -> None:
+    def __init__(self, max_loc_chars: int, max_joined_chars: int) -> None:
         self.kind = SitemapKind.UNKNOWN
         self.found: list[Entry | Child] = []
         self.skipped = 0
@@ -71,7 +70,7 @@ class Walk:
         self._room = 0
         self._is_shut = False  # whether the field takes no more
         self._root_base = self._base = ""  # of a feed, and of its entry
-        self._joined_left = MOST_JOINED_CHARS
+        self._joined_left = max_joined_chars
 
     def start_ns(self, prefix: str, uri: str) -> None:
         if (written := f"{prefix}={uri}") not in self._names:

@@ -42,14 +42,16 @@ _LINE_END = re.compile(r"[\r\n]+")
 class Limits:
     """How much of a file is read.
 
-    max_entries    entries and children together; 50,000 by sitemaps.org
-    max_bytes      as received, and again after each layer of gzip; 50 MiB unpacked by sitemaps.org
-    max_loc_chars  longer locations are skipped; sitemaps.org asks for less than 2,048, browsers took 2,083
+    max_entries       entries and children together; 50,000 by sitemaps.org
+    max_bytes         as received, and again after each layer of gzip; 50 MiB unpacked by sitemaps.org
+    max_loc_chars     longer locations are skipped; sitemaps.org asks for less than 2,048, browsers took 2,083
+    max_joined_chars  of bases and of what is joined to them: 60 ns each where each second is a "/"
     """
 
     max_entries: int = 50_000
     max_bytes: int = 50 * 1024 * 1024
     max_loc_chars: int = 2083
+    max_joined_chars: int = 32 * 1024 * 1024
 
 
 class SitemapReading:
@@ -164,7 +166,7 @@ class SitemapReading:
                 self.skipped += 1
 
     def _xml(self, pieces: Iterator[str]) -> Iterator[Entry | Child]:
-        walk = Walk(self._limits.max_loc_chars)
+        walk = Walk(self._limits.max_loc_chars, self._limits.max_joined_chars)
         feeder = Feeder(walk)
         for piece in chain([FLOOR], plain(pieces, self._note)):
             feeder.push(piece)

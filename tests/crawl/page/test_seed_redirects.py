@@ -391,6 +391,8 @@ def test_seeds_that_redirect_in_a_circle_say_so(worker: Worker, web: Web) -> Non
         "some sites end that for a cookie, and none is kept"
     )
     assert gone == f"{site.url('/gone')} ended as not_found (status 404)"
+    sql(worker.engine, "DELETE FROM urls WHERE url LIKE '%/set' OR url LIKE '%/gone'")  # more seeds than are looked at
+    assert report.report(worker.engine, "c").why_nothing == f"{site.url()} redirects to {site.url('/set')}"
 
 
 def test_why_nothing_without_a_seed(worker: Worker) -> None:

@@ -140,6 +140,7 @@ def test_what_was_stated_before_stays_on_record_and_silence_is_recorded_too(work
     ("answer", "problem"),
     [
         (Answer(status=404), "could not be had: status 404"),
+        (Answer(status=404, body=b"not here", cut=True), "could not be had: status 404"),
         (Answer(status=500), "could not be had: status 500"),
         (Answer(drop=True), "could not be had: reset"),
         (Answer(body=b"<rsl>" + b" " * 2**20 * 2, headers={"Content-Type": RSL_TYPE}), "is larger than 500 KiB"),

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from app.parse.sitemap import elements
 from app.parse.sitemap.sitemap import Limits, SitemapReading
 from tests.parse.sitemap.streams import (
     EXTENSIONS,
@@ -87,11 +86,10 @@ def test_xinclude_is_not_processed(tmp_path: Path) -> None:
         pytest.param("<e:entry xml:base='.'/>", id="of another name space's entries"),
     ],
 )
-def test_bases_of_urls_end_the_file_past_a_bound(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(elements, "MOST_JOINED_CHARS", MIB)
+def test_bases_of_urls_end_the_file_past_a_bound(unit: str) -> None:
     base = f"http://h/{'b/' * 1_000}"
     feed = f"<feed xmlns='http://www.w3.org/2005/Atom' xmlns:e='x' xml:base='{base}'><entry>"
-    values, reading = read(feed + unit * 2_000 + "</entry></feed>")
+    values, reading = read(feed + unit * 2_000 + "</entry></feed>", Limits(max_joined_chars=MIB))
     assert reading.problem == "too many bases of URLs"
     assert {value.loc for value in values} <= {f"{base}x"}
     assert len(values) < MIB // len(base)
