@@ -121,6 +121,8 @@ def of(field: str | None, body: bytes) -> str:
     body: its beginning, `octets_to_see` of it, or all
     """
     essence = declared(field)
+    if essence == HTML:
+        return essence
     if not essence:
         essence = _sniffed(body[:SEEN_BYTES])
         if essence == TEXT and _says_html(field):

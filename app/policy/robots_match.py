@@ -228,6 +228,9 @@ class _Prefixes:
             self._outer.append(around[-1] if around else -1)
             around.append(place)
 
+    def __bool__(self) -> bool:
+        return bool(self._heads)
+
     def longest(self, target: bytes) -> tuple[_Pattern | None, int]:
         """The best rule by plain prefix, and the steps taken.
 
@@ -336,5 +339,7 @@ class Ruleset:
     def _plain(self, target: bytes) -> tuple[_Pattern | None, int]:
         found, steps = self._prefixes.longest(target)
         found = self._exact.get(target) or found
+        if not self._starred:
+            return found, steps
         starred, more = self._starred.longest(target[:-1])
         return starred if starred and (not found or starred.rank > found.rank) else found, steps + more

@@ -132,7 +132,7 @@ class Canon:
             origin = _origin(site)
         except ValueError:
             return self.canonicalise(text)
-        if isinstance(origin, Refusal):
+        if not isinstance(origin, Origin):
             return origin
         form = key if is_plain and linked is None else _hash(f"{text}\n{linked or ''}")
         return Url(text, origin, target, key, linked, form)
@@ -162,7 +162,7 @@ class Canon:
         slash = href.index("/", 8)
         site, linked = href[:slash], href[slash:]
         origin = _origin(site)
-        if isinstance(origin, Refusal):
+        if not isinstance(origin, Origin):
             return origin
         if origin.port in self._bad_ports:
             return Refusal.PORT

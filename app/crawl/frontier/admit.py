@@ -74,20 +74,19 @@ def links(
     targets: dict[bytes, Url] = {}
     unseen: dict[bytes, Url] = {}
     anchors: dict[bytes, str | datetime] = {}
-    for link in _held(finder, found):
-        href = link.href
+    for href, words, rel, hidden, _ in _held(finder, found):
         url = joined.get((directory, href))  # most were joined before, as they are written
         if url is None or not href.isascii():
             url = _join(canon, joined, base, directory, in_encoding(href, encoding))
-        if isinstance(url, Refusal):
+        if not isinstance(url, Url):  # asking for an enum, as Refusal is one, takes ten times as long
             if url is not Refusal.SCHEME:  # mailto: of no interest to anybody, and many
-                suppress_text(known, batch, due.crawl_id, link.href, url, found_on=due.url)
-        elif nofollow or "nofollow" in link.rel:
+                suppress_text(known, batch, due.crawl_id, href, url, found_on=due.url)
+        elif nofollow or (rel and "nofollow" in rel):
             suppress(known, batch, due.crawl_id, url, Refusal.NOFOLLOW, found_on=due.url)
         else:
-            (unseen if link.hidden else targets)[url.form] = url
-            if link.text:
-                anchors.setdefault(url.key, link.text)
+            (unseen if hidden else targets)[url.form] = url
+            if words:
+                anchors.setdefault(url.key, words)
     if unseen:
         visible = {url.key for url in targets.values()}
         _suppress_unseen(finder, due, [url for url in unseen.values() if url.key not in visible])
@@ -155,7 +154,7 @@ def candidates(
             found.append(_again(finder, before, place))
             continue
         each = _candidate(finder, crawl_id, url, place, hints.get(key), now)
-        if isinstance(each, Refusal):
+        if not isinstance(each, Candidate):
             suppress(known, batch, crawl_id, url, each, found_on=place.found_on)
             continue
         found.append(each)
@@ -243,7 +242,8 @@ def _suppress_outside(finder: Finder, crawl_id: int, url: Url, *, found_on: str 
     visited host is in the pair, so that two workers never wait for the row of a host that everybody links to.
     """
     key = outside_key(url.host, finder.host)
-    if not finder.worker.caches.known.has(crawl_id, refusal_key(key)):
+    is_noted = (crawl_id, key, Refusal.SCOPE) in finder.batch.found.suppressions
+    if not is_noted and not finder.worker.caches.known.has(crawl_id, refusal_key(key)):
         detail = f"the first link of {finder.host} to {url.host}; the others have no row"
         row = suppression(crawl_id, key, url.text, Refusal.SCOPE, found_on=found_on, detail=detail)
         note(finder.batch, row)
@@ -306,7 +306,7 @@ def _candidate(
         now=now,
         is_here=is_here,
     )
-    if isinstance(found, Refusal):
+    if not isinstance(found, Candidate):
         return found
     if "?" in url.target and known.has(crawl_id, bare_key(url)):
         found = worth.as_view(found)

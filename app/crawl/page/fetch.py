@@ -28,7 +28,7 @@ from app.crawl.state.seen import KnownKeys
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Visit
 from app.crawl.state.worth import name_of_ending
-from app.model import Cause, Outcome, Refusal, Request, RequestKind, Url, VisitEnding
+from app.model import Cause, Outcome, Request, RequestKind, Url, VisitEnding
 from app.parse.html.html import MEDIA_TYPES
 from app.policy import media_type
 from app.policy.lifecycle import UrlEvent, UrlState
@@ -154,8 +154,8 @@ def check(visit: Visit, due: Due) -> Url | Shut:
     """The URL, if it may be fetched now. Raises LeaseLost."""
     url = visit.worker.canon.of_row(due.url, due.key, due.linked)
     scope = visit.picked.scopes.get(due.crawl_id)
-    if isinstance(url, Refusal) or scope is None:
-        why = url if isinstance(url, Refusal) else "no scope"
+    if not isinstance(url, Url) or scope is None:
+        why = "no scope" if isinstance(url, Url) else url
         conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.EXHAUSTED, cause=Cause.NO_URL, detail=why))
         return Shut.DONE
     refusal = judge(scope, url, due.depth, hops=due.hops) if due.kind == RequestKind.PAGE else None

@@ -171,7 +171,10 @@ class Batch:
         return self.found.links + sum(page.body_bytes for page in self.unread) // BYTES_PER_LINK
 
     def tally(self, crawl_id: int) -> Tally:
-        return self.tallies.of_crawl.setdefault(crawl_id, Tally())
+        tally = self.tallies.of_crawl.get(crawl_id)
+        if tally is None:
+            tally = self.tallies.of_crawl[crawl_id] = Tally()
+        return tally
 
 
 class Mark(NamedTuple):

@@ -45,6 +45,7 @@ _ENDS_FOREIGN = frozenset(
 )
 _LONG_TAG_BYTES = 2 * MAX_ATTRIBUTES  # more distinct names than that, each with a separator, take at least so much
 _QUOTES = (b'"', b"'")
+_BEFORE_VALUE = b"= \t\n\r\v\f"
 _MOST_QUOTED = 16
 # No Char by https://www.w3.org/TR/xml/#charsets: lxml reads them from broken pages, and refuses them in a text.
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -154,7 +155,7 @@ def is_suspect(markup: bytes) -> bool:
             begins += [closing for quote in around if (closing := markup.find(quote, at, end)) >= 0]
             if any(_may_flood(markup[begin:end]) for begin in begins):
                 return True
-        around = [quote for quote in _QUOTES if _is_quoted(markup, quote, at, end, last)]
+        around = _around(markup, at, end, last)
         values.update([last[quote] for quote in around])  # one that goes on for several steps counts once
         if len(values) > _MOST_QUOTED:
             return True
@@ -162,12 +163,23 @@ def is_suspect(markup: bytes) -> bool:
     return False
 
 
-def _is_quoted(markup: bytes, quote: bytes, at: int, end: int, last: dict[bytes, int]) -> bool:
-    """Whether the ">" that ends a step may stand in a quoted value, and be no end of a tag: the last quote before it
-    then opens the value.   last: of each kind, before the step
+def _around(markup: bytes, at: int, end: int, last: dict[bytes, int]) -> list[bytes]:
+    """The quotes of values that the ">" which ends a step may stand in.
+
+    It is no end of a tag then: the last quote of that kind before it opens the value.   last: of each kind
     """
-    place = last[quote] = max(markup.rfind(quote, at, end), last[quote])
-    return place >= 0 and markup[max(place - _BLANKS_BYTES, 0) : place].rstrip()[-1:] in (b"=", b"")
+    found = []
+    for quote in _QUOTES:
+        place = markup.rfind(quote, at, end)
+        if place < 0:
+            place = last[quote]
+        else:
+            last[quote] = place
+        if place < 0 or (place and markup[place - 1] not in _BEFORE_VALUE):  # it closes one, or is an apostrophe
+            continue
+        if markup[max(place - _BLANKS_BYTES, 0) : place].rstrip()[-1:] in (b"=", b""):
+            found.append(quote)
+    return found
 
 
 def _after_script(markup: bytes, at: int, end: int) -> int:
