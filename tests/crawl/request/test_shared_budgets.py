@@ -116,7 +116,9 @@ def test_who_comes_too_early_says_what_it_waits_for(make: Make, web: Web) -> Non
     )
     waiting = [row["in_s"] for row in rows if row["resting_because"] == "address budget"]
     assert (len(rows), waiting[:2]) == (3, [100, 200])
-    assert waiting[2:] in ([300], []), "who asked for robots.txt comes last, or keeps the gap from a start that was late"
+    assert waiting[2:] in ([300], []), (
+        "who asked for robots.txt comes last, or keeps the gap from a start that was late"
+    )
     for _ in range(2):
         step(worker)
     assert len(shared.site.log) == 1
