@@ -3,6 +3,9 @@
 Postgres' parser of texts goes by the locale of the database. In a C locale, which the embedded one has, it takes every
 character beyond ASCII for part of a word: a dash, a typographic quotation mark, a no-break space. So these are made
 spaces before it reads a text, in every locale alike. Invisible characters within words are taken out.
+
+That parser takes quadratic time for what has no space in it, and for tags without an end: minutes for 100,000
+characters. So "<" is made a space as well, and long runs of other characters are cut (search.sql).
 """
 
 import re
@@ -13,14 +16,15 @@ from typing import Final
 
 INVISIBLE: Final = "\u00ad\u2060\ufeff"  # soft hyphen, word joiner, byte order mark
 _JOINERS: Final = "\u200c\u200d"  # parts of words in Persian, in scripts of India, and of emoji
+LONG_RUN: Final = r"(\S{100})"  # for Postgres alone: what is longer is no word
 _LAST: Final = 0x1FFFF  # of what has been assigned to punctuation and symbols
 
 
 @lru_cache(maxsize=1)
 def separators() -> str:
-    """A bracket expression of all characters beyond ASCII that are neither letters, marks nor digits: for Postgres and
-    Python."""
-    return "[" + "".join(_range(first, last) for first, last in _runs()) + "]"
+    """A bracket expression of "<", and of all characters beyond ASCII that are neither letters, marks nor digits: for
+    Postgres and Python."""
+    return "[<" + "".join(_range(first, last) for first, last in _runs()) + "]"
 
 
 def asked(text: str) -> str:

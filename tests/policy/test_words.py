@@ -14,6 +14,7 @@ from app.policy.words import INVISIBLE, plain, separators
     [
         ("plain ASCII, don't (touch) it.", "plain ASCII, don't (touch) it."),
         ("“quoted”", " quoted "),
+        ("a <b class=c>d</b>", "a  b class=c>d /b>"),
         ("a—b … c", "a b   c"),
         ("l’eau", "l eau"),
         ("no\u00a0break", "no break"),

@@ -161,7 +161,7 @@ def configs(tx: Connection) -> list[str]:
 def index_some(tx: Connection, *, crawl_id: int | None, n: int, stemmers: dict[str, str]) -> IndexedLot:
     """Index at most n pages of the queue, of one crawl or of all."""
     rows = db.rows_param([{"language": language, "config": config} for language, config in stemmers.items()])
-    spelling = {"invisible": words.INVISIBLE, "separators": words.separators()}
+    spelling = {"invisible": words.INVISIBLE, "separators": words.separators(), "long_run": words.LONG_RUN}
     where = {"crawl_id": crawl_id, "n": n, "stemmers": rows, "characters": CHARACTERS, **spelling}
     return db.run(tx, _sql["index_some"], where).of(IndexedLot)[0]
 
@@ -207,6 +207,7 @@ def _find(tx: Connection, where: Mapping[str, Any], *, n: int, most: int, by_tim
         "characters": CHARACTERS,
         "invisible": words.INVISIBLE + MARKS,
         "separators": words.separators(),
+        "long_run": words.LONG_RUN,
         "options": _PASSAGE,
     }
     return db.run(tx, _sql["find"], {**where, **values}).of(FoundRow)

@@ -65,7 +65,9 @@ WITH lot AS MATERIALIZED (
                ), 'B') AS description,
                to_tsvector(
                    CAST(s.config AS regconfig),
-                   regexp_replace(translate(left(f.main_text, :characters), :invisible, ''), :separators, ' ', 'g')
+                   regexp_replace(
+                       regexp_replace(translate(left(f.main_text, :characters), :invisible, ''), :separators, ' ', 'g'),
+                       :long_run, '\1 ', 'g')
                ) AS main_text
     ) AS w
     WHERE f.main_text IS NOT NULL AND NOT EXISTS (
@@ -158,7 +160,9 @@ WITH asked AS MATERIALIZED (
 )
 SELECT counts.read, counts.ranked, b.rank, p.url, p.title, p.language, b.config, p.fetched_at, p.changed_at,
        ts_headline(CAST(b.config AS regconfig),
-                   regexp_replace(translate(left(p.main_text, :characters), :invisible, ''), :separators, ' ', 'g'),
+                   regexp_replace(
+                       regexp_replace(translate(left(p.main_text, :characters), :invisible, ''), :separators, ' ', 'g'),
+                       :long_run, '\1 ', 'g'),
                    b.query, :options) AS passage,
        left(p.main_text, :characters) AS text
 FROM (SELECT (SELECT count(*) FROM newest) AS read, (SELECT count(*) FROM ranked) AS ranked) AS counts

@@ -228,6 +228,9 @@ HOSTILE: dict[str, Callable[[], str]] = {
     "hyphens": lambda: "-".join(f"a{n}" for n in range(40_000)),
     "numbers": lambda: " ".join(f"{n}" for n in range(40_000)),
     "signs": lambda: "<->&|!():*'\\" * 16_000,
+    "parts of addresses": lambda: "@1e" * 33_000,  # Postgres' parser: beyond its stack, or minutes
+    "slashes": lambda: "/~" * 50_000,
+    "tags without an end": lambda: "<!--a " * 16_000,
 }
 
 
