@@ -140,6 +140,15 @@ def is_public(address: str) -> bool:
     return parsed is not None and _registry(parsed) is None
 
 
+def destination(address: str) -> str:
+    """The address that the kernel connects to: of a v4-mapped one (RFC 4291 2.5.5.2) the IPv4 address.
+
+    Without this an address would have two names, and twice the pace. Any other is returned as it is.
+    """
+    parsed = _parse(address)
+    return str(parsed) if isinstance(parsed, ipaddress.IPv4Address) else address
+
+
 def _parse(address: str) -> Address | None:
     """The address without its zone; a v4-mapped one (RFC 4291 2.5.5.2) as the IPv4 address that the kernel connects
     to."""

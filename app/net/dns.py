@@ -22,6 +22,7 @@ from typing import Any
 
 from app.clock import monotonic
 from app.errors import NotSent
+from app.net.address import destination
 from app.net.sockets import exhausted, is_exhausted
 
 WITNESSED_S = 5.0
@@ -188,7 +189,7 @@ class Resolver:
             elif self._judge(host):
                 return _Answer((), told, self._clock(), _silent())
             return _Answer((), told, self._clock() + self._limits.negative_ttl_s)
-        addresses = tuple(dict.fromkeys(str(row[4][0]).partition("%")[0] for row in rows))
+        addresses = tuple(dict.fromkeys(destination(str(row[4][0]).partition("%")[0]) for row in rows))
         if not addresses:
             return _Answer((), f"{host}: no address", self._clock() + self._limits.negative_ttl_s)
         self._is_silent = False
@@ -229,6 +230,6 @@ def _silent() -> NotSent:
 
 def _literal(host: str) -> str | None:
     try:
-        return str(ipaddress.ip_address(host.removeprefix("[").removesuffix("]")))
+        return destination(str(ipaddress.ip_address(host.removeprefix("[").removesuffix("]"))))
     except ValueError:
         return None

@@ -43,6 +43,14 @@ def test_literals_are_not_looked_up(host: str, address: str) -> None:
     assert names.asked == []
 
 
+# as a literal in a URL, and as names of a site that would hurry another one have it
+@pytest.mark.parametrize("written", ["::ffff:192.0.2.7", "::ffff:c000:207", "::ffff:192.0.2.7%2"])
+def test_an_address_mapped_into_ipv6_is_that_address(written: str) -> None:
+    resolver = Resolver(getaddrinfo=Names(a=[written, "192.0.2.7"]))
+    assert resolver.resolve("a", 80, 1) == ["192.0.2.7"]
+    assert resolver.resolve(f"[{written}]", 80, 1) == ["192.0.2.7"]
+
+
 def test_odd_spellings_are_looked_up_not_understood() -> None:
     names = Names(**{"0x7f.1": ["127.0.0.1"]})
     assert Resolver(getaddrinfo=names).resolve("0x7f.1", 80, 1) == ["127.0.0.1"]
