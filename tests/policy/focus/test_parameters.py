@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.policy.focus.parameters import ENOUGH, Brought, parameters, without
+from app.policy.focus.parameters import ENOUGH, MOST_NAMES, Brought, parameters, without
 
 A, B = b"a", b"b"
 
@@ -15,6 +15,7 @@ def verdicts(found: list[Brought]) -> dict[str, tuple[int, int, bool]]:
     return {each.name: (each.passed, each.failed, each.is_idle) for each in parameters(found)}
 
 
+MANY = "&".join(f"p{n}=1" for n in range(MOST_NAMES))
 IDLE = [(f"/{n}{query}", bytes([n])) for n in range(ENOUGH) for query in ("", "?ref=x")]
 
 # what it shows, pages → (passed, failed, changes nothing) of each parameter that was tested
@@ -27,6 +28,12 @@ ROWS: list[tuple[str, list[Brought], dict[str, tuple[int, int, bool]]]] = [
     ("beside another", pages(("/?id=1&ref=x", A), ("/?ref=y&id=1", A), ("/?id=2", B)), {"ref": (1, 0, False)}),
     ("only ever with it", pages(("/?id=1", A), ("/x?id=2", B)), {}),
     ("two at once test none", pages(("/?a=1&b=1", A), ("/", A)), {}),
+    (
+        "as many as are compared",
+        pages((f"/?{MANY}", A), (f"/?{MANY}".replace("p0=1", "p0=2"), A)),
+        {"p0": (1, 0, False)},
+    ),
+    ("more than are compared", pages((f"/?x=1&{MANY}", A), (f"/?x=2&{MANY}", A)), {}),
     ("in any case", pages(("/?Ref=1", A), ("/?ref=2", A)), {"ref": (1, 0, False)}),
 ]
 
