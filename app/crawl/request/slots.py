@@ -143,7 +143,7 @@ def elsewhere(worker: Worker, url: Url, host_id: int, longest_s: float) -> Slot 
             return None
     if not worker.starts.shared.any:
         return Slot()
-    found = where(worker, url, None)
+    found, best = where(worker, url, None), None
     for address in found.addresses:
         wanted = worker.starts.shared.of(address, registrable_domain(url.host))
         if not wanted:
@@ -151,11 +151,19 @@ def elsewhere(worker: Worker, url: Url, host_id: int, longest_s: float) -> Slot 
         with db.transaction(worker.engine, by_statement=True) as tx:
             asked = ask(worker, tx, address, wanted, StartTerms(host_id, ready_in_s=0.0, horizon_s=longest_s))
         if asked.answer.is_near:
-            return Slot(address=address, drawn=wanted, line=line_for(worker, wanted), dns_ms=found.dns_ms)
-        if asked.answer.granted:
+            slot = Slot(address=address, drawn=wanted, line=line_for(worker, wanted), dns_ms=found.dns_ms)
+        elif asked.answer.granted:
             slot = asked.slot(wanted, found.dns_ms)
-            return None if _stops_within(worker, max(slot.ready_at - worker.monotonic(), 0.0)) else slot
-    return None if found.addresses else Slot()
+        else:
+            continue
+        if not asked.answer.failures:
+            best = slot
+            break
+        best = best or slot  # it refused the last connection: the name's others go first
+    if best is None:
+        return None if found.addresses else Slot()
+    has_to_wait = best.line is None
+    return None if has_to_wait and _stops_within(worker, max(best.ready_at - worker.monotonic(), 0.0)) else best
 
 
 def _stops_within(worker: Worker, seconds: float) -> bool:
@@ -229,6 +237,7 @@ def _slot(visit: Visit, url: Url, longest_s: float) -> Slot | None:
     if held is not None and held.address == found.addresses[0] and turn.ready_at <= (held.held_until or 0.0):
         return held._replace(ready_at=max(turn.ready_at, held.ready_at), dns_ms=found.dns_ms)
     last: BudgetAnswer | None = None
+    probe: tuple[tuple[Budget, ...], Answered] | None = None
     for address in found.addresses:
         wanted = worker.starts.shared.of(address, start.domain)
         if not wanted:
@@ -241,9 +250,14 @@ def _slot(visit: Visit, url: Url, longest_s: float) -> Slot | None:
                 asked = ask(worker, tx, address, wanted, terms)
         last = asked.answer
         if last.granted or last.is_near:
-            return _granted(visit, wanted, asked, found.dns_ms)
-        if not last.blocked:
+            if not last.failures:
+                return _granted(visit, wanted, asked, found.dns_ms)
+            probe = probe or (wanted, asked)  # it refused the last connection: the name's others go first
+        elif not (last.blocked or last.failures):
             break
+    else:
+        if probe is not None:
+            return _granted(visit, *probe, found.dns_ms)
     assert last is not None
     return_later(visit, last, early_s=EARLY_S if min(each.lot_most for each in wanted) > 1 else 0.0)
     return None

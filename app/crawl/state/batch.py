@@ -93,7 +93,7 @@ class RobotsNews:
 
 @dataclass(slots=True, kw_only=True)
 class AddressNews:
-    """News for the budget of the host's address: its last refusal, or that it answers again."""
+    """News for the budget of an address, of the host or of a hop: its last refusal, or that it answers again."""
 
     refused: tuple[Budget, Failure] | None = None
     answered: Budget | None = None

@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from app.crawl.state.worker import Worker
+from app.model import Whereabouts
 from tests.crawl.clock import HOUR, STEP, step
 from tests.crawl.crowd import Shared, names, unhurried
 from tests.crawl.loop import start
@@ -116,6 +118,39 @@ def test_the_probe_of_an_address_comes_when_its_rest_is_over_however_many_wait(
     shared.up(web)
     step(worker, after_s=11)
     assert len(shared.site.log) >= 1
+
+
+def test_a_name_whose_first_address_refuses_is_reached_at_another(make: Make, web: Web) -> None:
+    """As by browsers: many a site has an IPv6 address at which nobody listens. The host rests as long as the address,
+    which is asked no sooner than the others then."""
+    shared = Shared(web, names(1), pages=2)
+    dead = web.site()
+    dead.close()
+    made = make(address_gap_s=0.5, backoff_base_s=1.0, backoff_max_s=100.0, resolve=shared.resolve, **STEP)
+    addresses = (dead.host, shared.site.host)
+    worker = unhurried(replace(made, where=lambda *_: Whereabouts(addresses=addresses, dns_ms=0.0)))
+    start(worker, *shared.urls)
+    go_on(worker, shared, after_s=5, most=20)
+    assert tries(worker.engine) == 1
+
+
+def test_a_hop_of_robots_txt_goes_to_another_address_of_its_host(make: Make, web: Web) -> None:
+    shared = Shared(web, names(1), pages=1)
+    dead, other = web.site(), web.site()
+    dead.close()
+    other.robots = Answer(status=301, headers={"Location": shared.url("host0.test", "/robots.txt")})
+    made = make(address_gap_s=0.5, backoff_base_s=1.0, backoff_max_s=100.0, resolve=shared.resolve, **STEP)
+    found = {other.url("/robots.txt"): (other.host,), other.url(): (other.host,)}
+    addresses = (dead.host, shared.site.host)
+    worker = unhurried(
+        replace(made, where=lambda url, *_: Whereabouts(addresses=found.get(url, addresses), dns_ms=0.0))
+    )
+    other.pages["/"] = html(text="It has words of its own.")
+    start(worker, other.url())
+    for _ in range(20):
+        step(worker, after_s=5)
+    assert shared.asked == {("host0.test", "/robots.txt"): 1}
+    assert (tries(worker.engine), [hit.path for hit in other.log][-1]) == (1, "/")
 
 
 def resetting(*hosts: str) -> Callable[[Hit], Answer]:
