@@ -13,6 +13,7 @@ from typing import assert_never
 from app.errors import InputError
 from app.model import Refusal, Url
 from app.policy.host import registrable_domain
+from app.policy.url import normal_escapes, readable
 
 _MOST_NAMED = 5
 MOST_TAKEN_IN = 10_000  # by redirects of a crawl's seeds: each process reads all of the scope anew for each of them
@@ -34,9 +35,9 @@ class Scope:
     kind       which of the next three counts
     hosts      hostnames of the seeds; for DOMAIN, those that their redirects led to
     domains    registrable domains of the seeds; the hostname itself where there is none
-    prefixes   starts of canonical URLs, each ending in "/"
-    include    searched in the canonical URL; one must match, unless there are none
-    exclude    searched in the canonical URL; none may match
+    prefixes   starts of canonical URLs, each ending in "/", their escapes in the normal form
+    include    searched in the URL, however its escapes are spelled; one must match, unless there are none
+    exclude    searched likewise; none may match
     max_depth  links from a seed, None for no limit
     redirects  how many entries redirects of seeds added;   added: the hosts among them that are no seed's
     seeds      hostnames of the seeds, or their domains, whatever the kind: the sites that the crawl is about
@@ -166,7 +167,7 @@ def rule(scope: Scope, url: Url, refusal: Refusal) -> str:
         case Refusal.SCOPE:
             return f"{url.host} is not one of {_names(scope)}" if scope.kind is not ScopeKind.PREFIX else _names(scope)
         case Refusal.EXCLUDED:
-            found = next((each.pattern for each in scope.exclude if each.search(url.text)), None)
+            found = next((each.pattern for each in scope.exclude if _is_found([each], url.text)), None)
             patterns = ", ".join(each.pattern for each in scope.include[:_MOST_NAMED])
             return f"exclude pattern {found}" if found is not None else f"matches no include pattern: {patterns}"
         case Refusal.DEPTH:
@@ -193,7 +194,7 @@ def _within(scope: Scope, url: Url) -> bool:
         case ScopeKind.DOMAIN:
             return url.host in scope.hosts or _domain(url.host) in scope.domains
         case ScopeKind.PREFIX:
-            return url.text.startswith(scope.prefixes)
+            return any(text.startswith(scope.prefixes) for text in _spellings(url.text)[:2])
         case ScopeKind.ANY:
             return True
         case _:
@@ -201,9 +202,18 @@ def _within(scope: Scope, url: Url) -> bool:
 
 
 def _is_picked(scope: Scope, text: str) -> bool:
-    if scope.include and not any(pattern.search(text) for pattern in scope.include):
+    if scope.include and not _is_found(scope.include, text):
         return False
-    return not any(pattern.search(text) for pattern in scope.exclude)
+    return not _is_found(scope.exclude, text)
+
+
+def _is_found(patterns: Sequence[re.Pattern[str]], text: str) -> bool:
+    return bool(patterns) and any(each.search(spelled) for spelled in _spellings(text) for each in patterns)
+
+
+def _spellings(text: str) -> Sequence[str]:
+    """A URL as it is sent, with its escapes in the normal form, and with the letters that they stand for."""
+    return (text, normal := normal_escapes(text), readable(normal)) if "%" in text else (text,)
 
 
 def _domain(host: str) -> str:
@@ -212,7 +222,7 @@ def _domain(host: str) -> str:
 
 def _prefix(seed: Url) -> str:
     # The path's last "/", not the URL's: a query may hold slashes too.
-    return seed.text.partition("?")[0].rpartition("/")[0] + "/"
+    return normal_escapes(seed.text.partition("?")[0].rpartition("/")[0]) + "/"
 
 
 def _pattern(name: str, text: str) -> re.Pattern[str]:

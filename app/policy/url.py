@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from hashlib import sha256
+from urllib.parse import unquote
 
 from ada_url import join_url, normalize_url
 
@@ -66,6 +67,7 @@ _ESCAPE = re.compile("%(?:[0-9A-Fa-f]{2})?")
 _OF_DOCUMENT = re.compile(
     r"[\x00-\x20]*(?:h\s*t\s*t\s*p\s*(?:s\s*)?:)?[\x00-\x20]*(?:[?#]|\Z)", re.IGNORECASE | re.ASCII
 )
+_BEYOND_ASCII = re.compile("(?:%[89A-F][0-9A-F])+")
 _PATH_PARAMETER = re.compile(r";[^;/]*")
 _LONGEST_LINKED = 8_192  # characters of a target that is kept as it was linked
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
@@ -197,7 +199,7 @@ class Canon:
 
     def _is_tracking(self, parameter: str, dropped: frozenset[str]) -> bool:
         name = parameter.partition("=")[0]
-        name = (_escapes(name) if "%" in name else name).lower()
+        name = (normal_escapes(name) if "%" in name else name).lower()
         is_named = name in self._names or name in dropped or name.startswith(self._prefixes)
         return is_named or bool(_HASHED_SESSION.fullmatch(parameter))
 
@@ -276,7 +278,7 @@ def _origin(site: str) -> Origin | Refusal:
 def _key_target(target: str) -> str:
     """The target in the form that two links to one URL share."""
     if "%" in target:
-        target = _escapes(target)
+        target = normal_escapes(target)
     if "?" not in target:
         return target
     path, _, query = target.partition("?")
@@ -292,11 +294,17 @@ def _name(parameter: str) -> str:
 
 def _is_session(parameter: str) -> bool:
     # Servlet specification 3.1, section 7.1.3.
-    return (_escapes(parameter) if "%" in parameter else parameter).lower().startswith(";jsessionid=")
+    return (normal_escapes(parameter) if "%" in parameter else parameter).lower().startswith(";jsessionid=")
 
 
-def _escapes(text: str) -> str:
+def normal_escapes(text: str) -> str:
+    """The text with each escape in the normal form: two spellings of one URL become the same."""
     return _ESCAPE.sub(lambda found: _NORMAL[found[0]], text)
+
+
+def readable(text: str) -> str:
+    """The text with letters beyond ASCII for the escapes that stand for them (RFC 3987 section 3.2)."""
+    return _BEYOND_ASCII.sub(lambda run: unquote(run[0], errors="replace"), text)
 
 
 def _scalar_values(text: str) -> str:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from app.errors import InputError
@@ -40,11 +42,22 @@ def scope(kind: ScopeKind, *seeds: str, **rest: object) -> Scope:
         (ScopeKind.PREFIX, "http://h/docs", "http://h/anything", True),
         (ScopeKind.PREFIX, "http://h", "http://h.example/", False),
         (ScopeKind.PREFIX, "http://h/docs/", "https://h/docs/", False),
+        (ScopeKind.PREFIX, "http://h/é/", "http://h/%C3%A9/x", True),  # an escape has more than one spelling
+        (ScopeKind.PREFIX, "http://h/é/", "http://h/%c3%a9/x", True),
+        (ScopeKind.PREFIX, "http://h/%c3%a9/", "http://h/é/x", True),
+        (ScopeKind.PREFIX, "http://h/%7euser/", "http://h/~user/x", True),
+        (ScopeKind.PREFIX, "http://h/~user/", "http://h/%7Euser/x", True),
+        (ScopeKind.PREFIX, "http://h/a%2fb/", "http://h/a/b/x", False),
         (ScopeKind.ANY, "http://h/", "https://elsewhere.example/", True),
     ],
 )
 def test_ours_kinds(kind: ScopeKind, seed: str, link: str, inside: bool) -> None:
     assert judge(scope(kind, seed), url(link), 1) is (None if inside else Refusal.SCOPE)
+
+
+def test_a_prefix_that_was_stored_as_it_was_typed_holds_as_before() -> None:
+    old = replace(scope(ScopeKind.PREFIX), prefixes=("http://h/%c3%a9/",))
+    assert judge(old, url("http://h/%c3%a9/x"), 1) is None
 
 
 def test_ours_every_seed_widens_the_scope() -> None:
@@ -68,6 +81,12 @@ def test_ours_no_seeds_admit_nothing_but_any() -> None:
         (("/docs/",), ("draft",), "/docs/draft", Refusal.EXCLUDED),
         (("^http://h/$",), (), "/", None),
         (("%C3%A9",), (), "/é", None),  # the canonical text is searched
+        (("%C3%A9",), (), "/%c3%a9", None),  # however it was linked
+        (("%c3%a9",), (), "/%c3%a9", None),
+        (("/é$",), (), "/%c3%a9", None),  # and as it is read
+        ((), ("/é",), "/%C3%A9t%C3%A9", Refusal.EXCLUDED),
+        ((), ("~me",), "/%7Eme", Refusal.EXCLUDED),
+        ((), (r"\?",), "/a%3Fb", None),  # an escaped mark is none
     ],
 )
 def test_ours_patterns(include: tuple[str, ...], exclude: tuple[str, ...], link: str, reason: Refusal | None) -> None:
