@@ -155,6 +155,7 @@ class RenderDemand:
         self._looks = Once(self._look, kept_s=lambda _: 1.0)
         self._browser: Chromium | BrowserProblem | None = None
         self._told_at = -TELL_S
+        self._is_away = False  # Postgres: said once
         self.is_wanted = False
 
     def look(self) -> None:
@@ -181,5 +182,8 @@ class RenderDemand:
                     announce(tx, self._browser)
                     self._told_at = time.monotonic()
                 self.is_wanted = isinstance(self._browser, Chromium) and renders.waiting(tx)
+            self._is_away = False
         except ServiceError as error:
-            _log.warning("render.not_asked", error=str(error))
+            if not self._is_away:
+                _log.warning("render.not_asked", error=str(error))
+            self._is_away = True

@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from app.store import db
 from app.store.border import Rows
+from app.store.crawls import deleted
 
 _sql = db.queries("board")
 Row = Mapping[str, Any]
@@ -179,8 +180,11 @@ def refused_read(tx: Connection, *, crawl_id: int, percent: float) -> list[Row]:
 
 
 def crawl(tx: Connection, crawl_id: int) -> CrawlLine:
-    (found,) = db.run(tx, _sql["crawl"], {"crawl_id": crawl_id}).of(CrawlLine)
-    return found
+    """A crawl as on the overview. Raises InputError where it was deleted."""
+    found = db.run(tx, _sql["crawl"], {"crawl_id": crawl_id}).of(CrawlLine)
+    if not found:
+        raise deleted()
+    return found[0]
 
 
 def items_of_url(tx: Connection, *, host_id: int, crawl_id: int, key: bytes) -> list[Row]:

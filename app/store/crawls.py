@@ -157,6 +157,11 @@ def by_id(tx: Connection, crawl_id: int) -> Crawl:
     return _crawl(db.run(tx, _sql["by_id"], {"crawl_id": crawl_id}).one())
 
 
+def deleted() -> InputError:
+    """The error of a command whose crawl another one deleted."""
+    return InputError("the crawl", "was deleted meanwhile; run the same command to begin it anew")
+
+
 def every(tx: Connection) -> list[Crawl]:
     return [_crawl(row) for row in tx.execute(_sql["all"])]
 
@@ -275,7 +280,10 @@ def count(tx: Connection, rows: Sequence[Mapping[str, int]]) -> None:
 
 
 def totals(tx: Connection, crawl_id: int) -> Totals:
-    row = tx.execute(_sql["totals"], {"crawl_id": crawl_id}).mappings().one()
+    """Count what a crawl has done this round. Raises InputError where it was deleted."""
+    row = tx.execute(_sql["totals"], {"crawl_id": crawl_id}).mappings().one_or_none()
+    if row is None:
+        raise deleted()
     return Totals(**{**row, "ended_because": _ending(row["ended_because"])})
 
 

@@ -7,7 +7,7 @@ from sqlalchemy import Engine, event
 
 from app.admin.board.pulse import Live, Look
 from app.cli.run import LOOK_EVERY_S, compare, patiently, wait_to_look, warned
-from app.errors import ServiceError
+from app.errors import InputError, ServiceError
 from app.store import crawls, db
 from app.store.crawls import Crawl
 from tests.store.rows import admission, admit, clean, make_crawl, make_due_host, make_host, one, sql
@@ -169,3 +169,15 @@ def with_a_page_to_compare(engine: Engine) -> Crawl:
     ours = crawl(engine)
     sql(engine, "INSERT INTO near_queue (host_id, crawl_id, key) VALUES (1, :id, 'a')", id=ours.id)
     return ours
+
+
+def test_a_crawl_that_another_command_deletes_ends_its_own_in_one_line(engine: Engine) -> None:
+    ours = crawl(engine)
+    live = Live(engine, ours.id, [])
+    live.look()
+    sql(engine, "DELETE FROM crawls")
+    for in_full in (True, False):
+        with pytest.raises(InputError, match="was deleted meanwhile"):
+            live.look(in_full=in_full)
+    with db.transaction(engine) as tx, pytest.raises(InputError, match="was deleted meanwhile"):
+        crawls.totals(tx, ours.id)
