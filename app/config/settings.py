@@ -356,7 +356,7 @@ class Settings(Constants, FromEnvironment):
     def failures_most(self, *, answered: bool) -> int:
         """Failures in a row after which a host, or the robots.txt of an origin, is given up.
 
-        answered: the host has, once
+        answered: the host has, once, and so has the origin
         """
         return self.host_failures_max if answered else self.new_host_failures_max
 

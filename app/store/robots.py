@@ -21,7 +21,7 @@ class Stored:
 
     status, detail, fetched_at   of the last attempt
     failures                     times in a row that it was out of reach
-    answered                     its host has answered once
+    answered                     the host has, once, and the origin, whatever the status
     body, copied_at              of the last good copy; copied_at None where it is older than the history
     tdmrep                       /.well-known/tdmrep.json; None: never requested, or not answered. Empty: there is none
     now                          database time of the query
@@ -59,6 +59,7 @@ class RobotsSummary(NamedTuple):
     fresh_s             until it is fetched again
     age_s               since the last attempt
     unreachable_for_s   since the first failure after the last success
+    answered            the origin has, once, whatever the status
     """
 
     scheme: str
@@ -73,6 +74,7 @@ class RobotsSummary(NamedTuple):
     fresh_s: float
     age_s: float
     unreachable_for_s: float | None
+    answered: bool
 
 
 class Elsewhere(NamedTuple):

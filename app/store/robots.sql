@@ -1,7 +1,11 @@
 -- of_host: robots.txt of all origins of a host
--- With the time since when the last good copy of each is known, and whether the host has answered once.
+-- With the time since when the last good copy of each is known, and whether host and origin have answered once.
 SELECT r.*, clock_timestamp() AS now,
-       (SELECT h.answered_at IS NOT NULL FROM hosts AS h WHERE h.id = r.host_id) AS answered,
+       (SELECT h.answered_at IS NOT NULL FROM hosts AS h WHERE h.id = r.host_id)
+       AND (r.status IS NOT NULL
+            OR EXISTS (SELECT FROM robots_copies AS c
+                       WHERE c.host_id = r.host_id AND c.scheme = r.scheme AND c.port = r.port AND c.status IS NOT NULL)
+       ) AS answered,
        (SELECT max(c.since) FROM robots_copies AS c
         WHERE c.host_id = r.host_id AND c.scheme = r.scheme AND c.port = r.port AND c.availability = 'available'
        ) AS copied_at
@@ -13,8 +17,12 @@ WHERE r.host_id = :host_id
 SELECT scheme, port, availability, status, failures, body_sha256, etag, last_modified, crawl_delay_s,
        CAST(extract(epoch FROM expires_at - CAST(:at AS timestamptz)) AS double precision) AS fresh_s,
        CAST(extract(epoch FROM CAST(:at AS timestamptz) - fetched_at) AS double precision) AS age_s,
-       CAST(extract(epoch FROM CAST(:at AS timestamptz) - unreachable_since) AS double precision) AS unreachable_for_s
-FROM robots
+       CAST(extract(epoch FROM CAST(:at AS timestamptz) - unreachable_since) AS double precision) AS unreachable_for_s,
+       status IS NOT NULL
+       OR EXISTS (SELECT FROM robots_copies AS c
+                  WHERE c.host_id = r.host_id AND c.scheme = r.scheme AND c.port = r.port AND c.status IS NOT NULL
+       ) AS answered
+FROM robots AS r
 WHERE host_id = :host_id
 
 -- body: the body of one origin

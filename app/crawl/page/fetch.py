@@ -232,11 +232,12 @@ def _is_trap(batch: Batch, picked: Picked, due: Due, url: Url) -> bool:
 def _without_robots(visit: Visit, url: Url) -> None:
     """No page of the origin for now: its URLs stay queued, and are not picked until it may be tried again.
 
-    An origin whose robots.txt stays out of reach is given up, so that a crawl ends. Not so in crawls that keep fresh,
-    which have no end, nor before its last good copy comes into force: that is worth waiting for.
+    An origin whose robots.txt stays out of reach is given up, so that a crawl ends: soon, where it has never answered,
+    as https of many a host. Not so in crawls that keep fresh, which have no end, nor before its last good copy comes
+    into force: that is worth waiting for.
     """
     file = visit.origins.robots[url.origin]
-    most = visit.worker.settings.failures_most(answered=visit.pace.answered)
+    most = visit.worker.settings.failures_most(answered=visit.pace.answered and file.answered)
     if file.rules is None and file.failures >= most and not obtain.awaits_copy(visit.worker, file, visit.now()):
         visit.batch.add(
             GIVE_UP,

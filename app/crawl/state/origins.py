@@ -20,6 +20,7 @@ class RobotsFile:
     availability, status, failures   of the last attempt, and how many failed in a row
     asked, fresh_until               the last attempt, and when the next is due
     unreachable_from                 the first failure after the last success
+    answered                         the origin has, once, whatever the status
     body_sha256, etag, last_modified, crawl_delay_s   of the file, or of its last good copy
     too_costly                       URLs of the visit that its patterns were too much work for
     """
@@ -32,6 +33,7 @@ class RobotsFile:
     asked: float
     fresh_until: float
     unreachable_from: float | None
+    answered: bool
     body_sha256: bytes | None
     etag: str | None
     last_modified: str | None

@@ -59,6 +59,7 @@ def test_what_the_same_batch_refused_before_it_had_the_file(worker: Worker, web:
         asked=visit.now(),
         fresh_until=visit.now() + 300,
         unreachable_from=None,
+        answered=True,
         body_sha256=None,
         etag=None,
         last_modified=None,

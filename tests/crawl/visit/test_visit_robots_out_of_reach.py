@@ -101,3 +101,22 @@ def test_one_origin_out_of_reach_does_not_stop_the_others(make: Callable[..., Wo
     assert bad.pages_asked == []
     found = url(worker.engine, bad.url("/x"))
     assert (found["state"], found["attempts"]) in {("resting", 0), ("queued", 0)}
+
+
+@pytest.mark.parametrize(("answers", "times"), [(False, 2), (True, 5)], ids=["never answered", "answers once"])
+def test_an_origin_that_never_answered_beside_one_that_does_is_given_up_soon(
+    make: Callable[..., Worker], web: Web, *, answers: bool, times: int
+) -> None:
+    """Many a page names https of a host that has none: its crawl was open for hours."""
+    worker = make(new_host_failures_max=2, host_failures_max=5)
+    good = web.site()
+    bad = web.site(beside=good)
+    replies: list[Page] = [Answer(status=500)] if answers else []
+    bad.robots = lambda _: replies.pop() if replies else Answer(drop=True)  # type: ignore[assignment]
+    good.pages |= {"/": html(bad.url("/x"), "/a"), "/a": html()}
+    start(worker, good.url())
+    run(worker)
+    assert sorted(good.pages_asked) == ["/", "/a"]
+    found = url(worker.engine, bad.url("/x"))
+    assert (found["state"], found["cause"]) == ("refused", Cause.ROBOTS_OUT_OF_REACH)
+    assert one(worker.engine, f"SELECT failures FROM robots WHERE port = {bad.port}") == times
