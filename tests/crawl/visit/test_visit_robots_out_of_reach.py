@@ -112,7 +112,7 @@ def test_an_origin_that_never_answered_beside_one_that_does_is_given_up_soon(
     good = web.site()
     bad = web.site(beside=good)
     replies: list[Page] = [Answer(status=500)] if answers else []
-    bad.robots = lambda _: replies.pop() if replies else Answer(drop=True)  # type: ignore[assignment]
+    bad.robots = lambda _: replies.pop() if replies else Answer(drop=True)  # type: ignore[assignment, return-value]
     good.pages |= {"/": html(bad.url("/x"), "/a"), "/a": html()}
     start(worker, good.url())
     run(worker)
