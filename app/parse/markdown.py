@@ -22,15 +22,15 @@ from app.parse.html.tree import Element
 from app.policy import media_type
 from app.policy.url import MAX_LENGTH
 
-# What stands for a backslash, "<", ">", the beginning of a definition, both ends of a formula's number, and before a
-# line that begins with code.
-_ESCAPE, _LESS, _MORE, _DEFINES, _FORMULA, _BEGINS = "\ufdd0\ufdd1\ufdd2\ufdd3\ufdd4\ufdd5"
+# What stands for a backslash, "<", ">", the beginning of a definition, both ends of a formula's number, before a line
+# that begins with code, and between two quotes.
+_ESCAPE, _LESS, _MORE, _DEFINES, _FORMULA, _BEGINS, _PARTS = "\ufdd0\ufdd1\ufdd2\ufdd3\ufdd4\ufdd5\ufdd6"
 _MARKS = re.compile("[\ufdd0-\ufdef]")
-_PUT_IN = str.maketrans({_ESCAPE: "\\", _LESS: "<", _MORE: ">", _DEFINES: "", _FORMULA: "", _BEGINS: ""})
+_PUT_IN = str.maketrans({_ESCAPE: "\\", _LESS: "<", _MORE: ">", _DEFINES: "", _FORMULA: "", _BEGINS: "", _PARTS: ""})
 _NUMBERED = re.compile(rf"{_FORMULA}(\d+){_FORMULA}")
 # What CommonMark would read as emphasis, code, a link, a tag or a character: https://spec.commonmark.org/0.31.2/
 _MARKUP = re.compile(
-    r"\\(?=[`*_<&\]\\])|`|\*(?=\S)|(?<=\S)\*|(?<![^\W_])_+|_+(?![^\W_])|\](?=\()|<(?=[A-Za-z/!?])|&(?=#?\w+;)"
+    r"\\(?=[`*_<&\]\\])|`|\*(?!\s)|(?<!\s)\*|(?<![^\W_])_+|_+(?![^\W_])|\](?=\()|<(?=[A-Za-z/!?])|&(?=#?\w+;)"
 )
 # No more than a blank in HTML; in Markdown they would end a paragraph, or a list.
 _EMPTY_LINES = re.compile(r"\n[ \t\r\f\n]*\n")
@@ -50,6 +50,8 @@ _NO_LANGUAGE = frozenset(
 )
 _MOST_READ = 4  # times the text of a pre: numbers of its lines may nest
 _MOST_BREAKS = 20  # in the words of a link: html-to-markdown takes quadratic time for them
+_TABLE = frozenset({"td", "tr", "tbody", "table"})
+_MOST_SIGNS = 4  # links before a heading
 _LANGUAGE_STEPS = 4  # elements around a pre that may name its language
 _NUMBERS = frozenset("linenos lineno linenumber line-number line-numbers linenums ln lnt".split())  # noqa: SIM905  # likewise
 # What runs where Markdown is shown; browsers pass over blanks and controls in it: https://url.spec.whatwg.org/#url-parsing
@@ -90,6 +92,8 @@ def of(html: bytes | str, base_url: str, content_type: str | None = None, *, who
         _quote(note)
     markdown_tables.unpack(content)
     _unindent(content)
+    for quote in list(content.iter("blockquote")):
+        _part(quote)
     for script in list(content.iter(*_SCRIPTS)):
         _write_script(script)
     _tidy(content)
@@ -97,12 +101,13 @@ def of(html: bytes | str, base_url: str, content_type: str | None = None, *, who
     for code in [code for code in content.iter(*_CODE) if next(code.iterancestors(*_RAW), None) is None]:
         if next(code.iter(*_BLOCKS), None) is None:
             _break(code)
-    etree.strip_tags(content, "span", "font")  # the library takes quadratic time for many in a line
+    etree.strip_tags(content, "span", "font", "abbr")  # the library takes quadratic time for many in a line
     for line in content.iter("br"):
         if not (line.tail or "").strip() and (after := line.getnext()) is not None and after.tag in _CODE:
             line.tail = _BEGINS
     written = _written(content)
     written = re.sub(rf"\n[> ]*\n([> ]*){_DEFINES}", r"\n\1: ", written)
+    written = re.sub(rf"\n[> ]*{_PARTS}(?:\n[> ]*(?=\n))?", "", written)
     return _NUMBERED.sub(lambda found: formulas[int(found[1])], written).translate(_PUT_IN).strip()
 
 
@@ -223,14 +228,12 @@ def _numbers(pre: Element) -> list[Element]:
 
 
 def _language(pre: Element) -> str:
-    around: Element | None = next(pre.iterdescendants("code"), pre)
-    for _ in range(_LANGUAGE_STEPS):
-        if around is None:
-            break
-        for name in _languages(around):
+    code = next(pre.iterdescendants("code"), pre)
+    around = [code, *islice(code.iterancestors(), 2 * _LANGUAGE_STEPS)]
+    for each in [each for each in around if each.tag not in _TABLE][:_LANGUAGE_STEPS]:  # a column of numbers beside it
+        for name in _languages(each):
             if name.isascii() and name.lower() not in _NO_LANGUAGE:
                 return name
-        around = around.getparent()
     return ""
 
 
@@ -277,6 +280,14 @@ def _unindent(content: Element) -> None:
                 part.tag = "div"
 
 
+def _part(quote: Element) -> None:
+    """Part a quote from one right before it: the library writes both as one."""
+    before = quote.getprevious()
+    if before is not None and before.tag == "blockquote" and not (before.tail or "").strip():
+        quote.addprevious(parting := etree.Element("p"))
+        parting.text = _PARTS
+
+
 def _write_script(script: Element) -> None:
     """Write an exponent or an index by the characters that Unicode has for it, else as a tag. Notes are links."""
     if next(script.iter("a", "img"), None) is not None:
@@ -308,11 +319,12 @@ def _tidy(content: Element) -> None:
 
 
 def _is_sign(link: Element) -> bool:
-    """Whether a link without words stays in the page, or stands in a heading: a sign of the theme's beside it."""
+    """Whether a link without words stays in the page, or stands in a heading or before one: a sign of the theme's."""
     if _words(link).strip() or next(link.iter("img"), None) is not None:
         return False
+    beside = next((each for each in islice(link.itersiblings(), _MOST_SIGNS) if each.tag != "a"), link)
     is_inner = (link.get("href") or "").startswith("#")
-    return is_inner or next(link.iterancestors(*_HEADINGS), None) is not None
+    return is_inner or beside.tag in _HEADINGS or next(link.iterancestors(*_HEADINGS), None) is not None
 
 
 def _link(media: Element) -> None:

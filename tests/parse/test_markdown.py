@@ -35,6 +35,29 @@ PROSE = "This sentence is long enough to be read as one by whoever counts the le
         pytest.param(
             "<ol><li>a <code><pre>b\n\nc</pre></code></ol>", "1. a\n\n   ```\n   b\n\n   c\n   ```", id="code in code"
         ),
+        pytest.param(
+            "<blockquote>a</blockquote><blockquote><p>b</blockquote><ul><li>c<blockquote>d</blockquote> "
+            "<blockquote>e</blockquote></ul><p>x<blockquote><blockquote>f</blockquote><blockquote>g</blockquote></blockquote>",
+            "> a\n\n> b\n\n- c\n  > d\n\n  > e\n\nx\n> > f\n>\n> > g",
+            id="quotes after each other",
+        ),
+        pytest.param(
+            "<p>f(<em><abbr title='Keyword-only separator'>*</abbr></em>, <em>b</em>), an <abbr title=b>A</abbr>",
+            "f(*\\**, *b*), an A",
+            id="what an abbreviation stands for is not shown, and a star alone is one",
+        ),
+        pytest.param(
+            "<div class='language-py highlight'><table><tr><td><div><pre>1</pre></div></td><td><div><pre>a = 1</pre>"
+            "</div></table></div>",
+            "```py\na = 1\n```",
+            id="a language named around a table of code",
+        ),
+        pytest.param(
+            "<a href=http://e.test/edit title=Edit><svg></svg></a> <a href=view><i></i></a><h1>T</h1>"
+            "<p>a <a href=x title=b></a>",
+            '# T\n\na [b](https://site.test/docs/x "b")',
+            id="signs before a heading",
+        ),
         pytest.param("<details><summary>More</summary><p>b</details>", "**More**\n\nb", id="a summary"),
         pytest.param("<ul><li>a<ul><li>b</ul><li>c</ul>", "- a\n  - b\n- c", id="lists that nest"),
         pytest.param(

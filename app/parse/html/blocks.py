@@ -55,7 +55,7 @@ HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 # does is only laid out oddly. They take a byte in Python's strings where others make every letter take two.
 # A block is _OPEN, its tag and names, _NAMES_END, what is in it, _CLOSE. An _OPEN alone is a break.
 _OPEN, _NAMES_END, _CLOSE, _LINK, _LINK_END = "\x8d\x81\x8f\x90\x9d"
-_PERMALINKS = frozenset("¶#§🔗\u200b")  # a link of such a sign alone leads to where it stands
+_PERMALINKS = frozenset((*"¶#§🔗\u200b", *map(chr, range(0xE000, 0xF900))))  # alone in a link to where it stands; icons
 _SENTENCE_ENDS = frozenset(".!?…:;。！？”\"')»")
 _MAX_NAME_CHARS = 300
 _LONG_BYTES, _SENTENCE_BYTES = 80, 40  # of UTF-8: a script with fewer letters a word has more bytes a letter
@@ -139,6 +139,10 @@ class Blocks:
         if at not in self._grids:
             self._grids[at] = _is_grid(self._named.get(at, ()))
         return self._grids[at]
+
+    def is_aside(self, at: int) -> bool:
+        """Whether it is a sidebar that stands among the paragraphs of a text, as manuals have them."""
+        return "sidebar" in self.names[at].split() and self.parents[at] in self.texts
 
 
 def _is_grid(names: Sequence[str]) -> bool:
@@ -360,7 +364,7 @@ def _count_lines(blocks: Blocks) -> None:
 def _is_outvoted(blocks: Blocks, at: int, *, is_within: bool) -> bool:
     """Whether a landmark holds content.   is_within: it stands in main or an article"""
     is_title = blocks.tags[at] == "header" and is_within
-    if blocks.tags[at] == "aside" and _NOTES.search(blocks.names[at].lower()):
+    if blocks.tags[at] == "aside" and (_NOTES.search(blocks.names[at].lower()) or blocks.is_aside(at)):
         return blocks.prose[at] > 0 or blocks.links[at] * 3 < blocks.sizes[at] * 2
     return is_title or blocks.mains[at] > 0 or blocks.paragraphs[at] >= _PARAGRAPHS
 
@@ -370,8 +374,7 @@ def _within_content(blocks: Blocks) -> list[bool]:
     within = [False] * len(blocks.tags)
     if "header" in blocks.tags:
         for at, (tag, names, above) in enumerate(zip(blocks.tags, blocks.names, blocks.parents, strict=True)):
-            is_content = tag in ("main", "article") or ("main" in names and is_named_main(tag, names))
-            within[at] = within[above] or is_content
+            within[at] = within[above] or tag in ("main", "article") or ("main" in names and is_named_main(tag, names))
     return within
 
 

@@ -144,13 +144,16 @@ def _mains(blocks: Blocks, outside: list[bool]) -> list[int]:
 
 
 def _lone(blocks: Blocks, found: Sequence[int]) -> int:
-    """The only one of these blocks, if it holds a fair share of the page's text, and of its sentences or sections."""
+    """The only one of these blocks, if it holds a fair share of the page's text, and of its sentences or sections.
+
+    These are asked for where the page has enough sentences to tell.
+    """
     if len(found) != 1:
         return 0
     text, prose, headed = (
         each[found[0]] * _FAIR_SHARE >= each[0] for each in (blocks.sizes, blocks.prose, blocks.headed)
     )
-    return found[0] if text and (prose or headed) else 0
+    return found[0] if text and (prose or headed or blocks.prose[0] < ENOUGH_CHARS) else 0
 
 
 def _most_of(blocks: Blocks, within: range, found: Sequence[int]) -> int:
@@ -181,7 +184,12 @@ def _without(blocks: Blocks, scoped: list[bool], within: range, rules: _Rules) -
     most = sizes[within.start - 1] / 2  # of the text: what holds more, and sentences, is the content for all its links
     tables = _tables(blocks) if "table" in tags else _Tables()
     inner, held, titled = tables.inner, _held(blocks, tables), _titled(blocks, within)
-    heads = _heads(blocks) if "header" in tags else ()
+    heads = _with_inner(blocks, [int(tag in HEADINGS) for tag in tags]) if "header" in tags else ()
+    own = [sizes[n] * (tag == "pre") for n, tag in enumerate(tags)] if "pre" in tags else []
+    code, comments = _with_inner(blocks, own) or [0] * len(tags), frozenset[int]()
+    if "-comment" in " ".join(named):
+        headings = [n for n, (at, *_) in enumerate(blocks.lines) if tags[at] in HEADINGS]
+        comments = names.comments_of_code(named, blocks.starts, headings)
     for n in within:
         if not keep[n] or not keep[parents[n]]:
             keep[n] = False
@@ -190,7 +198,12 @@ def _without(blocks: Blocks, scoped: list[bool], within: range, rules: _Rules) -
         elif rules.by_names and (
             (
                 named[n]
-                and _is_named_around(blocks, n, is_needed=sizes[n] > most or n in titled or _is_data(blocks, n, held))
+                and n not in comments
+                and _is_named_around(
+                    blocks,
+                    n,
+                    is_needed=sizes[n] > most or n in titled or code[n] * 2 > sizes[n] or _is_data(blocks, n, held),
+                )
             )
             or (tags[parents[n]] == "header" and not (prose[n] or heads[n]))  # author, date, buttons of an article
         ):
@@ -248,12 +261,11 @@ def _is_part(blocks: Blocks, n: int) -> bool:
     )
 
 
-def _heads(blocks: Blocks) -> list[bool]:
-    """Whether each block is a heading or holds one."""
-    found = [tag in HEADINGS for tag in blocks.tags]
-    for n in range(len(found) - 1, 0, -1):
-        found[blocks.parents[n]] |= found[n]
-    return found
+def _with_inner(blocks: Blocks, own: list[int]) -> list[int]:
+    """A number for each block, with those of the blocks in it."""
+    for n in range(len(own) - 1, 0, -1):
+        own[blocks.parents[n]] += own[n]
+    return own
 
 
 def _is_dense(blocks: Blocks, n: int, tables: "_Tables", held: "Mapping[int, _Amounts]") -> bool:
@@ -395,7 +407,7 @@ def _is_data(blocks: Blocks, n: int, held: Mapping[int, _Amounts]) -> bool:
 def _is_named_around(blocks: Blocks, n: int, *, is_needed: bool) -> bool:
     """Whether the names of a block say that it stands around the content, and nothing in it outvotes them.
 
-    is_needed: it holds most of the text, or the title, or is a table of data
+    is_needed: it holds most of the text, or the title, or is a table of data, or code
     """
     if (said := names.of(blocks.names[n])) is None:
         return False
@@ -404,17 +416,13 @@ def _is_named_around(blocks: Blocks, n: int, *, is_needed: bool) -> bool:
     if said.by_id > said.by_class and not is_heading and not _is_slug(blocks, n, said.anchor):
         verdict = said.by_id
     if verdict == names.SURE:
-        return not (blocks.prose[n] and (_is_aside(blocks, n) or _is_lone_comment(blocks, n)))
+        is_aside = blocks.is_aside(blocks.parents[n]) or (blocks.prose[n] and blocks.is_aside(n))
+        return not (is_aside or (blocks.prose[n] and _is_lone_comment(blocks, n)))
     if verdict == names.NONE or is_needed or blocks.prose[n] >= _PART_PROSE or blocks.titles[n]:
         return False
     above = blocks.parents[n]
     is_cell = blocks.is_grid(above) or "table" in _WORD.findall(blocks.names[above].lower())
     return blocks.sizes[n] >= _CELL_CHARS or not is_cell
-
-
-def _is_aside(blocks: Blocks, n: int) -> bool:
-    """Whether it is a sidebar of sentences that stands among the paragraphs of a text, as manuals have them."""
-    return "sidebar" in blocks.names[n].split() and blocks.parents[n] in blocks.texts
 
 
 def _is_lone_comment(blocks: Blocks, n: int) -> bool:

@@ -1,7 +1,10 @@
 """Reads the names of a block (class, id, role), which say that it stands around the content, or holds it."""
 
 import re
+from bisect import bisect_left
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 # Words of class names, ids and roles. Anything but a letter parts them: "related-posts", "post_related", "js-share".
@@ -37,6 +40,8 @@ _BODY = re.compile(
     |e-content|markdown-body|rich-?text)(?![a-z-])""",
     re.VERBOSE,
 )
+# What makers of stylesheets put behind a class to make it the only one: `codeBlock_t_Hd`, where "Hd" is no word.
+_SUFFIX = re.compile(r"(?<=[^\W_])_{1,2}(?=[\w+-]{0,5}[A-Z])(?=[\w+-]{0,5}[\d_+-])[\w+-]{4,6}(?=\s|$)", re.ASCII)
 NONE, PERHAPS, SURE = 0, 1, 2  # whether a block stands around the content
 
 
@@ -53,8 +58,22 @@ def of(names: str) -> Verdicts | None:
     """Verdicts of the names of a block, as `Blocks` has them. None: they say nothing."""
     if not _ANY.search(names.lower()):
         return None
+    names = _SUFFIX.sub("", names)
     others, anchor = _parted(names)
     return Verdicts(_heard(others), _heard(anchor), anchor)
+
+
+def comments_of_code(names: Sequence[str], starts: Sequence[int], headings: Sequence[int]) -> frozenset[int]:
+    """Blocks that are named a comment of something (`x-comment`) and have a heading each, as references have them.
+
+    Comments of readers have one heading together.
+
+    names, starts  of all blocks;   headings: lines that are some, in order
+    """
+    found = [at for at, named in enumerate(names) if any(each.endswith("-comment") for each in named.split())]
+    before = [0, *[bisect_left(headings, starts[at]) for at in found]]
+    headed = [at for at, (last, count) in zip(found, pairwise(before), strict=True) if count > last]
+    return frozenset(headed if len(headed) * 2 > len(found) > 1 else ())
 
 
 def anchor_of(names: str) -> str:

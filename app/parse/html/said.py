@@ -38,6 +38,7 @@ _META_AUTHORS: Final = (
 )
 _BETWEEN: Final = re.compile(r"\s+[-–—|·»:/]\s+")  # dashes that part a title from its site's name
 _SIGNED: Final = re.compile(rb"""<(?:a\b[^>]*\srel|([a-z0-9]+)\b[^>]*\sitemprop)=["']?author\b""", re.IGNORECASE)
+_HOME: Final = re.compile(r"(?:(?:https?:)?//[^/?#]+)?/?(?:\.\.?/)*(?:\.\.?|index\.\w+)?")
 _TAG_BYTES: Final = 600
 _WORD: Final = re.compile(r"\w+")
 
@@ -120,21 +121,33 @@ def _written(heading: Element) -> str:
 
 
 def _headline(found: _Found, title: str | None) -> str | None:
-    """The `h1` that shares most with the titles, else the headline of JSON-LD, else a title without the site's name."""
+    """The `h1` that shares most with the titles, else the headline of JSON-LD, else a title without the site's name.
+
+    Of several that share as much it is the first that does not lead to the site's first page.
+    """
     named = found.metas.get("og:title") or found.metas.get("twitter:title") or ""
     stated = next(
         (scalar(fold(thing["headline"])) for thing in found.things if isinstance(thing.get("headline"), str)), ""
     )
     texts = [
-        text for heading in found.headings[:MOST_H1] if not tree.is_drawn(heading) and (text := fold(_written(heading)))
+        (text, _leads_home(heading))
+        for heading in found.headings[:MOST_H1]
+        if not tree.is_drawn(heading) and (text := fold(_written(heading)))
     ]
-    best = texts[0] if texts else ""
+    best = texts[0][0] if texts else ""
     if len(texts) > 1:
         titles = _words(f"{named} {stated} {title or ''}")
-        best = max(texts, key=lambda text: len(_words(text) & titles) / (len(_words(text)) or 1))
+        best, _ = max(
+            texts, key=lambda each: (len(_words(each[0]) & titles) / (len(_words(each[0])) or 1), not each[1])
+        )
     return (best or stated or _without_site(named or title or "", found.metas.get("og:site_name")))[
         :_VALUE_CHARS
     ] or None
+
+
+def _leads_home(heading: Element) -> bool:
+    """Whether it holds a link to the site's first page, as a heading with the site's name does."""
+    return any(_HOME.fullmatch((link.get("href") or "#").strip()) for link in islice(heading.iter("a"), MOST_H1))
 
 
 def _words(text: str) -> set[str]:

@@ -10,6 +10,10 @@ from app.parse.html.blocks import Blocks
 from app.parse.html.tree import Element
 
 MAX_TEXT_CHARS = 200_000
+# Formulas as a script is to draw them: https://docs.mathjax.org/en/v2.7-latest/start.html#putting-mathematics-in-a-web-page
+_DRAWER = re.compile(r"mathjax|katex", re.IGNORECASE)
+_WRITTEN = etree.XPath("descendant::*[self::span or self::div][contains(@class, 'math') or contains(@class, 'matex')]")
+_DELIMITERS = frozenset({("\\(", "\\)"), ("\\[", "\\]")})
 _STYLES, _HIDDENS = etree.XPath("descendant-or-self::*/@style"), etree.XPath("descendant-or-self::*/@hidden")
 _HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _STYLE, _VALUE = b"style", re.compile(rb"""\s*+=(?:\s*+("[^"&]{0,200}+"))?""")
@@ -158,11 +162,14 @@ def prepare(root: Element, hidden: Sequence[Element]) -> None:
     cells: set[Element] = set()
     titled = tree.title(root)
     title = "" if titled is None else fold(titled.text).lower()
-    for element in root.iter("math", "pre", "template", *blocks.HEADINGS):
+    _mark_formulas(root)
+    for element in root.iter("math", "pre", "template", "label", *blocks.HEADINGS):
         if element.tag == "math":
             _write_formula(element)
         elif element.tag == "pre":
             _hide_numbers(element, cells)
+        elif element.tag == "label":
+            _part(element)
         elif element.tag != "template":
             _unlink(element, title)
         elif (element.get("shadowrootmode") or "").lower() in {"open", "closed"}:
@@ -180,8 +187,13 @@ def _is_opened(hidden: Element) -> bool:
 def _hide_numbers(pre: Element, known: set[Element]) -> None:
     """Leave the cell of a pre out, if it holds numbers alone and stands beside another: those of the lines of code.
 
-    A cell with others in it is none: the words of each would be read as often as they nest.
+    So is what stands beside the pre, if it holds numbers alone and is marked as not to be read aloud. What has others
+    in it is neither: the words of each would be read as often as they nest.
     """
+    for beside in (pre.getprevious(), pre.getnext()):
+        if beside is not None and beside.get("aria-hidden") == "true" and not any(map(len, beside)):
+            words = _all_text(beside).split()
+            beside.tag = blocks.HIDDEN if words and all(map(str.isdecimal, words)) else beside.tag
     cell = pre.getparent()
     if cell is not None and cell.tag != "td":
         cell = cell.getparent()
@@ -192,6 +204,13 @@ def _hide_numbers(pre: Element, known: set[Element]) -> None:
         return
     if all(word.isdecimal() for word in _all_text(cell).split()):
         cell.tag = blocks.HIDDEN
+
+
+def _part(label: Element) -> None:
+    """Keep a blank between two labels, such as those of tabs: no browser shows them as one word."""
+    after = label.getnext()
+    if not label.tail and after is not None and after.tag == "label":
+        label.tail = " "
 
 
 def _unlink(heading: Element, title: str) -> None:
@@ -222,6 +241,32 @@ def _begins(title: str, words: str) -> bool:
     """
     follows = title[len(words) : len(words) + 2].lstrip()
     return words != "" and title.startswith(words) and not follows[:1].isalnum()
+
+
+def _mark_formulas(root: Element) -> None:
+    """Make MathML of what a script would draw: TeX in a script, or between delimiters in an element named for it."""
+    scripts = list(root.iter("script"))
+    for script in scripts:
+        if (kind := script.get("type") or "").startswith("math/tex"):
+            _mark_formula(script, script.text or "", is_block="mode=display" in kind)
+            drawn = script.getprevious()
+            if drawn is not None and "MathJax" in (drawn.get("class") or ""):  # a browser has drawn it already
+                drawn.clear(keep_tail=True)
+            script.tag = "span"
+    if any(_DRAWER.search(script.get("src") or "") for script in scripts):
+        for element in _WRITTEN(root):
+            tex = fold(element[-1].tail if len(element) else element.text)  # it may stand behind its number
+            if (tex[:2], tex[-2:]) in _DELIMITERS:
+                _mark_formula(element, tex[2:-2], is_block=tex[1] == "[")
+
+
+def _mark_formula(holder: Element, tex: str, *, is_block: bool) -> None:
+    """Make MathML of the last text of an element."""
+    if len(holder):
+        holder[-1].tail = None
+    else:
+        holder.text = None
+    etree.SubElement(holder, "math", alttext=tree.legal(fold(tex)), display="block" if is_block else "inline")
 
 
 def _write_formula(formula: Element) -> None:

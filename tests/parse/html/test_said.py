@@ -27,6 +27,8 @@ LD = '<script type="application/ld+json">{}</script>'
         ("<title>Ships</title><svg><h1>Logo</h1></svg>", "Ships"),
         ("<title>A</title><h1>1. Learn C#<a class=headerlink href=#learn-c>¶</a></h1>", "1. Learn C#"),
         ("<title>A</title><h1><a href=#x> # </a>Ships <a href=/sea>at sea</a></h1>", "Ships at sea"),
+        ("<title>Ships - News</title><h1><a href=../index.html>News</a></h1><h1>Ships</h1>", "Ships"),
+        ("<title>Ships - News</title><h1>News</h1><h1><a href=/ships/>Ships</a></h1>", "News"),
         ("<p>text", None),
         ("<h1> </h1><title>A</title>", "A"),
     ],

@@ -175,3 +175,83 @@ def test_a_declarative_shadow_root_is_a_part_of_its_page(mode: str) -> None:
 @pytest.mark.parametrize("attribute", ["", "shadowrootmode=no", "id=x"])
 def test_any_other_template_is_for_scripts(attribute: str) -> None:
     assert read(f"<div><template {attribute}><p>For a script.</p></template><p>Text.</p></div>") == "Text."
+
+
+SENTENCE = "The harvester gathers samples of grain from twelve silos, and writes them to a ledger. "
+MATHJAX = "<script src=https://cdn.test/npm/mathjax@3/es5/tex-mml-chtml.js></script>"
+
+
+@pytest.mark.parametrize(
+    # markup, text: as generators of sites write them
+    ("markup", "expected"),
+    [
+        pytest.param(
+            f"<main><p>{SENTENCE * 4}<div class=codeContent_t_Hd><p>Short.</div></main>",
+            f"{SENTENCE * 4}\nShort.",
+            id="a class with a suffix that makes it the only one",
+        ),
+        pytest.param(
+            f"<main><p>{SENTENCE * 4}<div class=code-toolbar><pre>ls -l</pre></div></main>",
+            f"{SENTENCE * 4}\nls -l",
+            id="code in what is named for its buttons",
+        ),
+        pytest.param(
+            "<div role=main class=main><h1>Reset</h1><p>Resets it.<pre>silo reset north --yes</pre></div>"
+            f"<h3>Help</h3>{SENTENCE}",
+            "Reset\nResets it.\nsilo reset north --yes",
+            id="a short page's only sentence stands below it",
+        ),
+        pytest.param(
+            "<main><h1>Silo</h1><h3>open</h3><div class=tsd-comment>Opens it.</div><h4>Returns</h4><i>a silo</i>"
+            "<div class=tsd-comment><pre>open()</pre></div><h3>name</h3><div class=tsd-comment>Its name.</div></main>",
+            "Silo\nopen\nOpens it.\nReturns\na silo\nopen()\nname\nIts name.",
+            id="comments of code",
+        ),
+        pytest.param(
+            f"<main><p>{SENTENCE}</p><h3>Two</h3><div class=a-comment>One.</div><div class=a-comment>Two.</div></main>",
+            f"{SENTENCE}\nTwo",
+            id="comments of readers",
+        ),
+        pytest.param("<h2>T<a href=#t>\uf0c1</a></h2><p>a", "T\na", id="a sign of a font of icons"),
+        pytest.param(
+            f"<p>{SENTENCE}</p><aside class=sidebar><p class=sidebar-title>Rye<p>{SENTENCE}</aside><p>{SENTENCE}",
+            f"{SENTENCE}\nRye\n{SENTENCE}\n{SENTENCE}",
+            id="a sidebar of a text",
+        ),
+        pytest.param(
+            f"<main><p>{SENTENCE}<p>{SENTENCE}</p></main><aside class=sidebar><p>{SENTENCE}</aside>",
+            f"{SENTENCE}\n{SENTENCE}",
+            id="a sidebar beside a text",
+        ),
+        pytest.param(
+            "<label>Linux</label><label>mac<b>OS</b></label>: <label>x</label>y", "Linux macOS: xy", id="tabs' labels"
+        ),
+        pytest.param(
+            rf"{MATHJAX}<p>a <span class=math>\(x_1 &lt; 2\)</span> b<div class='math notranslate'>" + "\n"
+            r"\[ \frac{1}{2} \]</div><p><code>\(c\)</code> <span class=math>\(c\) d</span>",
+            "a $x_1 < 2$ b\n$$\\frac{1}{2}$$\n\\(c\\) \\(c\\) d",
+            id="formulas that a script draws",
+        ),
+        pytest.param(
+            rf"{MATHJAX}<div class=math><span class=eqno>(1)<a href=#e>#</a></span>\[e\]</div>",
+            "(1)$$e$$",
+            id="numbered",
+        ),
+        pytest.param(r"<p>a <span class=math>\(x\)</span>", r"a \(x\)", id="what no script draws"),
+        pytest.param(
+            "<p>a <script type=math/tex>x_1</script> b<p><script type='math/tex; mode=display'>x<2</script>",
+            "a $x_1$ b\n$$x<2$$",
+            id="formulas in scripts",
+        ),
+        pytest.param(
+            "<p>a <span class=MathJax>x1</span><script type=math/tex>x_1</script> b", "a $x_1$ b", id="drawn already"
+        ),
+        pytest.param(
+            "<div><pre>a\nb</pre><div aria-hidden=true><span>1</span><br><span>2</span></div></div><pre>c</pre><p>3",
+            "a\nb\nc\n3",
+            id="numbers of lines beside their code",
+        ),
+    ],
+)
+def test_what_generators_of_sites_write(markup: str, expected: str) -> None:
+    assert read(markup) == expected.replace(" \n", "\n").strip()
