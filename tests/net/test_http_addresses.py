@@ -66,7 +66,8 @@ def test_of_several_addresses_those_that_may_not_be_contacted_are_dropped(
     sender = mixed_sender([site.address if each == "SITE" else each for each in addresses], noted)
     reply = sender.send(Request(url=site.url("/", "mixed.test")))
     assert (reply.status, reply.address) == (200, site.address)
-    assert noted == [("mixed.test", [each for each in addresses if each != "SITE"])]
+    dropped = [each.removeprefix("::ffff:") for each in addresses if each != "SITE"]  # as the kernel connects to it
+    assert noted == [("mixed.test", dropped)]
     sender.close_idle(0.0)
     assert sender.where(site.url("/", "mixed.test"), None, 5.0).addresses == (site.address,)
     assert len(noted) == 1, "only a connection is noted"
