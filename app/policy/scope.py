@@ -194,7 +194,7 @@ def _within(scope: Scope, url: Url) -> bool:
         case ScopeKind.DOMAIN:
             return url.host in scope.hosts or _domain(url.host) in scope.domains
         case ScopeKind.PREFIX:
-            return any(text.startswith(scope.prefixes) for text in _spellings(url.text)[:2])
+            return url.text.startswith(scope.prefixes) or normal_escapes(url.text).startswith(scope.prefixes)
         case ScopeKind.ANY:
             return True
         case _:

@@ -1,5 +1,6 @@
 """Learns from a request: its host's delay adapts, its breaker closes, it rests."""
 
+from app.crawl.state.batch import Batch
 from app.crawl.state.lease import Lease
 from app.crawl.state.slot import Slot
 from app.crawl.state.turn import Turn
@@ -8,6 +9,8 @@ from app.crawl.state.worker import Worker
 from app.model import Failure, Header, Outcome, Reply, Rest, RestReason
 from app.policy import backoff, header_fields, pace
 from app.policy.pace import NO_ANSWER
+
+_REFUSALS = frozenset({Failure.REFUSED, Failure.CONNECT_TIMEOUT})  # of a connection
 
 
 def learn(visit: Visit, slot: Slot, reply: Reply, outcome: Outcome, *, closes: bool) -> None:
@@ -21,19 +24,27 @@ def learn(visit: Visit, slot: Slot, reply: Reply, outcome: Outcome, *, closes: b
     _adapt(
         visit, reply.status if reply.status and reply.is_told else NO_ANSWER, _latency_ms(reply, slot), closes=closes
     )
-    failure, batch = reply.failure, visit.batch
+    failure = reply.failure
     resets = failure is Failure.RESET and reply.status is None
-    refuses = failure in {Failure.REFUSED, Failure.CONNECT_TIMEOUT}
     if resets and closes:
         settings, times = visit.worker.settings, max(pace.silent_in_a_row(visit.pace.history), 1)
         rest_s = backoff.host_rest_s(times, base_s=settings.backoff_base_s, max_s=settings.backoff_max_s)
         block(visit, rest_s, Rest(RestReason.RESET))
-    budget = slot.address_budget
+    tell_address(visit.batch, slot, reply, resets=resets)
+    if slot.address_budget is not None and failure in _REFUSALS:
+        visit.rest.is_blocked = True
+
+
+def tell_address(batch: Batch, slot: Slot, reply: Reply, *, resets: bool = False) -> None:
+    """Tell the budget of the address that was asked that it refuses connections, or answers again.
+
+    resets: the connection was reset before an answer, which may concern the visited host alone
+    """
+    budget, failure = slot.address_budget, reply.failure
     if budget is None:
         return
-    if failure is not None and (resets or refuses):
+    if failure is not None and (resets or failure in _REFUSALS):
         batch.address.refused = (budget, failure)
-        visit.rest.is_blocked = visit.rest.is_blocked or refuses
     elif slot.probes:
         batch.address.answered = budget
 

@@ -6,9 +6,8 @@ import structlog
 
 from app.crawl.request import line_gate, slots
 from app.crawl.request.fetch_log import Sending, log, log_unsent
-from app.crawl.request.learn import learn, retry_after_s
+from app.crawl.request.learn import learn, retry_after_s, tell_address
 from app.crawl.request.line_gate import LineGate
-from app.crawl.state.batch import Batch
 from app.crawl.state.host_rest import HostRest
 from app.crawl.state.lease import Lease
 from app.crawl.state.origins import HostOrigins
@@ -17,7 +16,7 @@ from app.crawl.state.slot import SharedStart, Slot
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.errors import NotSent
-from app.model import Failure, Origin, Outcome, Reply, Request, RequestKind, Rest, RestReason, Unsent, Url
+from app.model import Origin, Outcome, Reply, Request, RequestKind, Rest, RestReason, Unsent, Url
 from app.store.host_rows import Loan
 
 TRIES = 3
@@ -69,7 +68,7 @@ def send_elsewhere(
     if gate is not None:
         slot = line_gate.passed(slot, gate)
     outcome = log(visit, slot, sending, reply)
-    _note_address(visit.batch, slot, reply)
+    tell_address(visit.batch, slot, reply)
     if outcome not in {Outcome.RATE_LIMITED, Outcome.UNAVAILABLE, Outcome.REDIRECT}:
         return reply, None
     asked_s = retry_after_s(visit.worker, visit.lease, reply) or (
@@ -81,17 +80,6 @@ def send_elsewhere(
         visit.turn.logged["rest_s"] = asked_s
     reason = RestReason.RETRY_AFTER if outcome is Outcome.REDIRECT else RestReason(outcome.value)
     return reply, (asked_s, Rest(reason))
-
-
-def _note_address(batch: Batch, slot: Slot, reply: Reply) -> None:
-    """Tell the budget of another host's address that it refuses connections, or answers again."""
-    budget = slot.address_budget
-    if budget is None:
-        return
-    if reply.failure in {Failure.REFUSED, Failure.CONNECT_TIMEOUT}:
-        batch.address.refused = (budget, reply.failure)
-    elif slot.probes:
-        batch.address.answered = budget
 
 
 def _in_turn(visit: Visit, slot: Slot, sending: Sending) -> tuple[Reply, Slot] | None:
