@@ -41,9 +41,9 @@ class Dated(NamedTuple):
     day: date
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # not frozen: that takes three times as long, once a page
 class Page:
-    """A document read: `app.parse.html.html.read`.
+    """A document read: `app.parse.html.html.read`. Nothing of it is set again: `replace` makes another.
 
     base         value of the first <base href>, as written, or None
     links        in document order;   links_cut: it has more, which were not read

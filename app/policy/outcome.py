@@ -51,10 +51,11 @@ def classify(reply: Reply, *, conditional: bool, of_page: bool = False) -> Outco
 
 def is_empty(reply: Reply) -> bool:
     """Whether it is a 2xx whose body came whole, and holds nothing but white space."""
+    if reply.sunk_bytes or (reply.body and not reply.body.isspace()):  # nearly all
+        return False
     is_good = reply.status is not None and 200 <= reply.status < 300 and reply.status != HTTPStatus.PARTIAL_CONTENT
     is_whole = reply.failure is None and reply.body_read and not reply.truncated
-    is_bare = not reply.sunk_bytes and (not reply.body or reply.body.isspace())
-    return is_good and is_whole and is_bare and reply.header("refresh") is None  # which leads on, as a link does
+    return is_good and is_whole and reply.header("refresh") is None  # which leads on, as a link does
 
 
 def is_no_news(reply: Reply, outcome: Outcome) -> bool:

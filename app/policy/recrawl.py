@@ -118,8 +118,7 @@ class Often(NamedTuple):
 USUAL: Final = Often()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class Terms(NamedTuple):
     """The terms of a crawl for a page. Prices and intervals in seconds.
 
     base_s        interval of a page that nothing is known of, where there is no budget

@@ -12,7 +12,6 @@ decided, explanations would have needed a second matcher beside it, which might 
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, time
 from enum import StrEnum
 from typing import Final, NamedTuple, Protocol, assert_never
@@ -54,8 +53,7 @@ _STEPS_PER_ESCAPE: Final = 30  # as robots_match counts them, for an octet of a 
 _ZONE: Final = re.compile(r"\s*(UTC?|GMT|Z)$", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(NamedTuple):
     """May we fetch it, and which line decided.
 
     group   token of the group that was asked: ours in lower case, "*", or None when there is no group for us

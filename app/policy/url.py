@@ -183,6 +183,8 @@ class Canon:
 
     def _sent(self, site: str, target: str, dropped: frozenset[str]) -> str:
         """The target as linked, without tracking and session parameters, and without a "?" that they leave behind."""
+        if "?" not in target and ";" not in target:
+            return target
         path, mark, query = target.partition("?")
         if ";" in path:
             bare = _PATH_PARAMETER.sub(lambda found: "" if _is_session(found[0]) else found[0], path)

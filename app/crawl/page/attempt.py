@@ -36,9 +36,9 @@ class InBatch:
     wished: "Wishes | None" = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # not frozen: that takes three times as long, once a page
 class Attempt:
-    """A fetch and what it was for.
+    """A fetch and what it was for. Nothing of it is set again: `replace` makes another.
 
     attempts  with this one
     logged    its row of the log;   brought: what it has put into the batch
@@ -212,8 +212,7 @@ def _validators(due: Due, end: Conclusion) -> tuple[str | None, str | None]:
     return known.etag, known.last_modified
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageRead:
+class PageRead(NamedTuple):
     """A page that was read: an answer, or the document that a browser made of one.
 
     base    the URL that its links are joined to

@@ -61,14 +61,14 @@ def read(
     root = tree.grow(markup)
     if root is None:
         return Page(charset=encoding)
-    hidden = text.hidden_roots(root) if text.may_hide(markup) else []
+    hidden = text.hidden_roots(root) if text.may_hide(markup) else None
     survey = Survey(token=token.lower(), max_links=max_links, want_text=want_text, hidden=_within(hidden))
     survey.walk(root)
     is_cut = tree.is_cut(root)
     if is_cut and not _may_hide(markup):
         survey.add_deep(markup)
     survey.add_leads(root)
-    texts = _texts(root, markup, survey, hidden, content_language) if want_text else _Texts()
+    texts = _texts(root, markup, survey, hidden or [], content_language) if want_text else _Texts()
     if want_text and want_language and not texts["language"]:
         texts["language_detected"] = language.detect(texts["main_text"])
     return Page(
@@ -157,10 +157,12 @@ def _may_hide(markup: bytes) -> bool:
     )
 
 
-def _within(tops: Iterable[Element]) -> set[Element]:
+def _within(tops: Iterable[Element] | None) -> set[Element] | None:
     """The elements and all below them. Linear: in document order a nested one is known before it is reached.
 
-    tops: in two such orders at most"""
+    tops: in two such orders at most; None: nothing can hide"""
+    if tops is None:
+        return None
     elements: set[Element] = set()
     for top in tops:
         if top not in elements:

@@ -48,14 +48,16 @@ _SEPARATORS = re.compile("[,;]")
 class Survey:
     """One walk over the elements that link or direct, in document order; the attributes are its findings.
 
+    hidden   elements that nobody sees; None: the markup has no word that hides (`text.may_hide`)
     stating  those by which the page says something of itself (`said`), where its text is wanted
     """
 
-    def __init__(self, *, token: str, max_links: int, want_text: bool, hidden: set[Element]) -> None:
+    def __init__(self, *, token: str, max_links: int, want_text: bool, hidden: set[Element] | None) -> None:
         self._directive_names = {"robots", token}
         self._max_links = max_links
         self._want_text = want_text
-        self._hidden = hidden
+        self._may_hide = hidden is not None
+        self._hidden = hidden or set()
         self._inert: set[Element] = set()  # within a template: of no effect on the document
         self._drawn: dict[Element, bool] = {}
         self.links: list[Link] = []
@@ -111,7 +113,7 @@ class Survey:
         words = _anchor_text(element) if self._want_text else ""
         rel = get("rel")
         # Empty, and hidden from screen readers too: no person can use it.
-        hidden = element in self._hidden or (get("aria-hidden") == "true" and _is_empty(element))
+        hidden = self._may_hide and (element in self._hidden or (get("aria-hidden") == "true" and _is_empty(element)))
         # Its own constructor would take three times as long.
         self.links.append(tuple.__new__(Link, (href, words, _tokens(rel) if rel else (), hidden, kind)))
 
@@ -185,6 +187,7 @@ class Survey:
         if element not in self._inert:
             self._inert.update(element.iter("base", "link", "template"))
         if element.get("shadowrootmode") is None and element not in self._hidden:
+            self._may_hide = True
             self._hidden.update(element.iter())
 
 

@@ -52,7 +52,8 @@ def may_hide(markup: bytes) -> bool:
 
     A style that is long, or written with references, may say anything.
     """
-    if b"hidden" in markup or b"hidden" in (lower := markup.lower()):
+    lower = markup.lower()
+    if b"hidden" in lower:
         return True
     at = lower.find(_STYLE)
     while at >= 0:

@@ -156,9 +156,10 @@ def is_suspect(markup: bytes) -> bool:
             if any(_may_flood(markup[begin:end]) for begin in begins):
                 return True
         around = _around(markup, at, end, last)
-        values.update([last[quote] for quote in around])  # one that goes on for several steps counts once
-        if len(values) > _MOST_QUOTED:
-            return True
+        if around:
+            values.update([last[quote] for quote in around])  # one that goes on for several steps counts once
+            if len(values) > _MOST_QUOTED:
+                return True
         at = end + 1
     return False
 
