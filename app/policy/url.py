@@ -163,6 +163,8 @@ class Canon:
             href = href[: href.index("#")]
         slash = href.index("/", 8)
         site, linked = href[:slash], href[slash:]
+        if slash > MAX_LENGTH:  # it would be remembered as it is
+            return Refusal.LENGTH
         origin = _origin(site)
         if not isinstance(origin, Origin):
             return origin
