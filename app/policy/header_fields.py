@@ -164,12 +164,15 @@ def licences(value: str) -> list[str]:
 
 
 def _of_relation(value: str, relation: str) -> Iterator[tuple[str, str]]:
-    """The targets of links of a relation, their octets beyond ASCII escaped as they stand; each with its type in lower
-    case."""
+    """The targets of links of a relation, each with its type in lower case."""
     for target, written in _LINK.findall(value[:LINKS_MOST]):
         parameters: dict[str, str] = {}
         for name, quoted, bare in _PARAMETER.findall(written):
             parameters.setdefault(name.lower(), quoted or bare)
         if relation in parameters.get("rel", "").lower().split() and "anchor" not in parameters:
-            octets = target.strip(" \t").encode("latin-1", "replace")
-            yield quote_from_bytes(octets, _ASCII), parameters.get("type", "").strip().lower()
+            yield escaped(target.strip(" \t")), parameters.get("type", "").strip().lower()
+
+
+def escaped(reference: str) -> str:
+    """A reference to a URL in a field, decoded as latin-1: its octets beyond ASCII are escaped as they stand."""
+    return quote_from_bytes(reference.encode("latin-1", "replace"), _ASCII)

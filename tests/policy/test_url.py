@@ -228,6 +228,7 @@ def test_long_hosts_are_not_remembered(site: str) -> None:
     tracemalloc.start()
     for n in range(30):
         assert CANON.canonicalise("http://" + site.format(f"{n}".rjust(50_000, "a"))) is Refusal.LENGTH
+        assert CANON.canonicalise("http://" + site.format(f"{n}".rjust(600, "a"))) is Refusal.LENGTH
     left, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert left < 100_000
