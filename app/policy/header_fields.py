@@ -20,6 +20,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_tz
 from itertools import pairwise
 from typing import Any, Final
+from urllib.parse import quote_from_bytes
 
 from app.model import Reply
 
@@ -33,8 +34,12 @@ MAX_BYTES: Final = 64 * 1024  # of a header or a body that is looked at
 MAX_CHARS: Final = 200
 LINKS_MOST: Final = 16_384
 RSL_TYPE: Final = "application/rsl+xml"  # RSL 1.0; a licence of another type is a text for persons
-_LINK: Final = re.compile(r'<([^<>]*+)>((?:[^",<]|"(?:[^"\\]|\\.)*+")*+)')
-_PARAMETER: Final = re.compile(r';\s*+([^\s=;,"]++)\s*+(?:=\s*+(?:"((?:[^"\\]|\\.)*+)"|([^\s";,]*+)))?')
+# A quoted string without an end goes to that of the field (RFC 8288 appendix B.4): each is looked at once.
+_LINK: Final = re.compile(r'<([^<>]*+)>((?:[^",<]|"(?:[^"\\]|\\.)*+(?:"|\\?\Z))*+)', re.DOTALL)
+_PARAMETER: Final = re.compile(
+    r';\s*+([^\s=;,"]++)\s*+(?:=\s*+(?:"((?:[^"\\]|\\.)*+)(?:"|\\?\Z)|([^\s";,]*+)))?', re.DOTALL
+)
+_ASCII: Final = bytes(range(0x80))
 
 
 def retry_after(value: str | None, *, now: datetime, cap_s: float, date: str | None = None) -> float | None:
@@ -165,4 +170,9 @@ def _of_relation(value: str, relation: str) -> Iterator[tuple[str, str]]:
         for name, quoted, bare in _PARAMETER.findall(written):
             parameters.setdefault(name.lower(), quoted or bare)
         if relation in parameters.get("rel", "").lower().split() and "anchor" not in parameters:
-            yield target.strip(), parameters.get("type", "").strip().lower()
+            yield escaped(target.strip(" \t")), parameters.get("type", "").strip().lower()
+
+
+def escaped(reference: str) -> str:
+    """A reference to a URL in a field, decoded as latin-1: its octets beyond ASCII are escaped as they stand."""
+    return quote_from_bytes(reference.encode("latin-1", "replace"), _ASCII)

@@ -37,6 +37,9 @@ _NEEDLE_PER_STEP: Final = 8
 # So many patterns with stars are tried one after another. More are looked up by octets that they demand.
 _FEW: Final = 64
 _GRAM: Final = 4
+_SHOWN_CHARS: Final = (
+    300  # of a pattern: a run of stars may be as long as the file, and each refused URL names its rule
+)
 
 # RFC 3986 section 2.2; and "%", because the normal form must not escape twice.
 _NEVER_ESCAPED: Final = "!*'();:@&=+$,/?#[]%"
@@ -71,7 +74,9 @@ class Rule:
     line: int | None
 
     def __str__(self) -> str:
-        return f"{'Allow' if self.allow else 'Disallow'}: {self.pattern.decode('utf-8', 'replace')}"
+        pattern = self.pattern.decode("utf-8", "replace")
+        shown = pattern if len(pattern) <= _SHOWN_CHARS else f"{pattern[:_SHOWN_CHARS]}…"
+        return f"{'Allow' if self.allow else 'Disallow'}: {shown}"
 
 
 TOO_COSTLY: Final = Rule(allow=False, pattern=b"* (given up: too many patterns with stars)", line=None)

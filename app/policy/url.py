@@ -70,6 +70,7 @@ _OF_DOCUMENT = re.compile(
 _BEYOND_ASCII = re.compile("(?:%[89A-F][0-9A-F])+")
 _PATH_PARAMETER = re.compile(r";[^;/]*")
 _LONGEST_LINKED = 8_192  # characters of a target that is kept as it was linked
+_LONGEST_SITE = 512  # characters of scheme, host and port: no name of DNS is half as long (RFC 1035 section 2.3.4)
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 # https://url.spec.whatwg.org/#special-query-percent-encode-set, and the marks of a reference
 _QUERY_OCTETS = frozenset(range(0x21, 0x7F)) - frozenset(b"\"#<>'&;")
@@ -163,6 +164,8 @@ class Canon:
             href = href[: href.index("#")]
         slash = href.index("/", 8)
         site, linked = href[:slash], href[slash:]
+        if slash > _LONGEST_SITE:  # nobody can resolve it, and it would be remembered
+            return Refusal.LENGTH
         origin = _origin(site)
         if not isinstance(origin, Origin):
             return origin

@@ -135,6 +135,15 @@ def test_past_the_budget_nobody_knows_and_no_work_is_done() -> None:
     assert robots.verdict(url, Work()) is RobotsVerdict.DISALLOWED
 
 
+def test_the_rule_of_a_decision_is_short() -> None:
+    """It stands in the row of each URL that it refuses. A run of stars matches as one, and may be half a megabyte."""
+    (url,) = page_of(["/a"])
+    decision = parse(b"User-agent: *\nDisallow: /" + b"*" * 500_000, US).judge(url)
+    assert (decision.allowed, decision.line) == (False, 2)
+    assert decision.rule is not None
+    assert len(decision.rule) < 320
+
+
 def test_robots_txt_itself_is_allowed_at_any_cost() -> None:
     (url,) = page_of(["/robots.txt"])
     assert parse(b"User-agent: *\nDisallow: /", US).verdict(url, Work(0)) is RobotsVerdict.ALLOWED

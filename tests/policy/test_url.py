@@ -1,5 +1,6 @@
 """The canonical form of a URL, its key and what is refused, in rows."""
 
+import tracemalloc
 from hashlib import sha256
 
 import pytest
@@ -220,6 +221,17 @@ def test_ours_refusals(text: str, reason: Refusal) -> None:
 def test_ours_length(tail: str, fits: bool) -> None:
     found = CANON.canonicalise(f"{H}/{tail}")
     assert isinstance(found, Url) if fits else found is Refusal.LENGTH
+
+
+@pytest.mark.parametrize("site", ["{}.example", "{}@h"])
+def test_long_hosts_are_not_remembered(site: str) -> None:
+    tracemalloc.start()
+    for n in range(30):
+        assert CANON.canonicalise("http://" + site.format(f"{n}".rjust(50_000, "a"))) is Refusal.LENGTH
+        assert CANON.canonicalise("http://" + site.format(f"{n}".rjust(600, "a"))) is Refusal.LENGTH
+    left, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert left < 100_000
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,9 @@ from app.store.url_rows import Due
 _log = structlog.get_logger()
 MAX_BYTES = 50 * 1024 * 1024  # sitemaps.org, "Sitemap files must be no larger than 50MB"
 LEVELS = 3  # of index files above a sitemap
+ELSEWHERE_MOST = 20  # sitemaps of other domains that a robots.txt names: each is an index of a site, may be
 _ELSEWHERE = "a sitemap of a host that is not one of the crawl's"
+_TOO_MANY = f"behind {ELSEWHERE_MOST} sitemaps of other domains that its robots.txt names"
 _TOO_DEEP = f"a sitemap below more than {LEVELS} indexes"
 
 
@@ -70,11 +72,16 @@ def discover(worker: Worker, origins: HostOrigins, picked: Picked, batch: Batch,
         _log.exception("robots.crashed", origin=str(origin))  # the page that happens to be next is not to blame
         return
     found_on = f"{origin}/robots.txt" if declared else f"{origin}/"
-    batch.found.admissions += [
-        in_front(due.crawl_id, url, RequestKind.SITEMAP, found_on=found_on)
-        for url in found
-        if not isinstance(url, Refusal) and not worker.caches.known.has(due.crawl_id, url.key)
-    ]
+    known, elsewhere = worker.caches.known, 0
+    for url in found:
+        if isinstance(url, Refusal):
+            continue
+        is_elsewhere = not (_is_named(scope, url.host) or _domain(url.host) == _domain(origin.host))
+        elsewhere += is_elsewhere
+        if is_elsewhere and elsewhere > ELSEWHERE_MOST:
+            admit.suppress(known, batch, due.crawl_id, url, Refusal.SCOPE, found_on=found_on, detail=_TOO_MANY)
+        elif not known.has(due.crawl_id, url.key):
+            batch.found.admissions.append(in_front(due.crawl_id, url, RequestKind.SITEMAP, found_on=found_on))
 
 
 def sink() -> BinaryIO:
@@ -235,6 +242,10 @@ def _note(worker: Worker, lease: Lease, due: Due, reading: SitemapReading | List
 def _is_named(scope: Scope, host: str) -> bool:
     """Not one that some link led to. Seeds, whatever the scope, are known by their depth."""
     return host in scope.hosts or (scope.kind is ScopeKind.DOMAIN and registrable_domain(host) in scope.domains)
+
+
+def _domain(host: str) -> str:
+    return registrable_domain(host) or host
 
 
 def _join(canon: Canon, base: Url, value: Entry | Child) -> tuple[Url | Refusal, datetime | None]:

@@ -17,6 +17,8 @@ from app.net.decode import decoded
 from app.net.sockets import REMEDY, is_ours
 from app.store import captures, db, segments
 
+_BLANKS = " \t"  # of a header; in latin-1 the last octet of a letter in UTF-8 may be a blank, or a line end, too
+
 
 class _Message(NamedTuple):
     """A record's HTTP message.   payload: with its content-coding"""
@@ -112,7 +114,7 @@ class Archive:
     def _answer(self, capture: Capture) -> _Message:
         _, block = self._split(capture)
         end = scan.http_end(block)
-        lines = block[:end].decode("latin-1").splitlines()
+        lines = [line.decode("latin-1") for line in block[:end].splitlines()]  # of octets: text has more line ends
         _, status, reason = [*lines[0].split(None, 2), "", "", ""][:3] if lines else ("", "", "")
         return _Message(int(status) if status.isdigit() else 0, reason, _fields(lines[1:]), block[end:])
 
@@ -168,9 +170,9 @@ def _fields(lines: list[str]) -> list[tuple[str, str]]:
     for line in lines:
         name, colon, value = line.partition(":")
         if line[:1] in {" ", "\t"} and found:
-            found[-1] = (found[-1][0], f"{found[-1][1]} {line.strip()}")
+            found[-1] = (found[-1][0], f"{found[-1][1]} {line.strip(_BLANKS)}")
         elif colon:
-            found.append((name.strip(), value.strip()))
+            found.append((name.strip(_BLANKS), value.strip(_BLANKS)))
     return found
 
 

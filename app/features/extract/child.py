@@ -295,10 +295,19 @@ def _collect(handler: DeclaredHandler, page: CrawledPage) -> tuple[list[dict[str
         if isinstance(found, Follow):
             follows.append(asdict(found))
         else:
-            items.append(as_json(found, handler.items))
+            items.append(item := as_json(found, handler.items))
+            if handler.items is not None:
+                _fit_columns(item)
         if len(items) > ITEMS_MOST or len(follows) > FOLLOWS_MOST:
             raise Misfit(f"yielded more than {ITEMS_MOST:,} items or {FOLLOWS_MOST:,} links for one page")
     return items, follows
+
+
+def _fit_columns(item: Mapping[str, Any]) -> None:
+    """Raise Misfit for a whole number beyond its column: each query of the handler's view would fail by it."""
+    for name, value in item.items():
+        if isinstance(value, int) and value.bit_length() > 63:
+            raise Misfit(f"item does not fit: {name} is {value}, which is no bigint; declare the field as str")
 
 
 def _yielded(found: object) -> Iterator[object]:

@@ -31,7 +31,7 @@ from app.errors import Unwritable
 from app.features.extract.process import START_S, Handled, HandlerProcess
 from app.model import Link, Reply, Request, Unsent
 from app.model.handler import HandlerSpec
-from app.policy.candidate import Candidate
+from app.policy.candidate import Candidate, as_real
 from app.policy.lifecycle import UrlState
 from app.sandbox.child import ProcessPool
 from app.store import crawls, db, extractions, item_views, items, server, suppressions
@@ -39,6 +39,7 @@ from app.store.extractions import Claimed, ExtractionEnding
 from app.store.items import ItemRow
 
 ATTEMPTS_MOST = 3
+MOST_SCORE = 1e38
 RETRY_S = 2.0  # after the first failure; four times as long after the second
 _log = structlog.get_logger()
 
@@ -285,8 +286,13 @@ def _candidates(outside: Outside, page: _LinkingPage, follows: Sequence[Mapping[
         for each in admit.links(outside, page, page.url, links, nofollow=page.nofollow):
             yield each._replace(
                 lane=lane if isinstance(lane, int) else each.lane,
-                score=wanted if isinstance(wanted, int | float) else each.score,
+                score=_held(wanted) if isinstance(wanted, int | float) else each.score,
             )
+
+
+def _held(score: float) -> float:
+    """The nearest score that a row holds: Postgres refuses any other, and with it the links of all pages of a lot."""
+    return as_real(max(-MOST_SCORE, min(score, MOST_SCORE)))
 
 
 def _start(tx: Connection, crawl_ids: set[int]) -> None:

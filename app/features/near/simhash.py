@@ -28,7 +28,7 @@ Unsigned: TypeAlias = npt.NDArray[np.uint64]
 __all__ = ["PRINT_BYTES", "Print", "Prints", "Within", "np", "simhash"]
 
 _BYTES: Final = BITS // 8
-_MOST_REMEMBERED: Final = 20_000  # words: 3 MB
+_MOST_REMEMBERED, _LONGEST_REMEMBERED = 20_000, 64  # words, and characters of one: 3 MB
 PRINT_BYTES: Final = 24  # of a `Print` as Postgres sends it
 _PLACES: Final = np.arange(8, dtype=np.uint64)[:, np.newaxis]
 _LOWEST: Final = np.uint64(0x0101_0101_0101_0101)  # bit of each byte
@@ -41,9 +41,11 @@ class _Hashes(dict[str, bytes]):
     """The hash of each word that was met."""
 
     def __missing__(self, word: str) -> bytes:
-        if len(self) >= _MOST_REMEMBERED:
-            self.clear()
-        found = self[word] = blake2b(word.encode("utf-8", "surrogatepass"), digest_size=_BYTES).digest()
+        found = blake2b(word.encode("utf-8", "surrogatepass"), digest_size=_BYTES).digest()
+        if len(word) <= _LONGEST_REMEMBERED:
+            if len(self) >= _MOST_REMEMBERED:
+                self.clear()
+            self[word] = found
         return found
 
 

@@ -15,6 +15,7 @@ from app.store import db
 from app.store.url_rows import Where
 from app.store.url_rows import places as places_of
 
+MOST_BEFORE = 200  # statements: each 304 may name new uses in its header, and those of before stand, too
 _sql = db.queries("rights", __file__)
 _OF_DOCUMENT = frozenset(
     {"TDMRep meta", "link element", "Link header", "TDMRep header", f"{USAGE} header", f"{SIGNAL} header"}
@@ -147,14 +148,14 @@ def _before(tx: Connection, rows: Sequence[RightsRow]) -> dict[tuple[int, int, b
 def of_document(before: Sequence[Signal], now: Sequence[Signal]) -> list[Signal]:
     """The statements of before that the last document and its header made, and those of licences that they named.
 
-    Those that stand now in their place replace them.
+    Those that stand now in their place replace them. Of more than MOST_BEFORE, reservations first, the latest stay.
     """
     replaced = {(each.source, each.name) for each in now}
     made = [each for each in before if each.source in _OF_DOCUMENT and (each.source, each.name) not in replaced]
     sources = {each.source for each in now}
     if any(each.name == LICENCE for each in made):
         made += [each for each in before if each.source.startswith("RSL ") and each.source not in sources]
-    return made
+    return made if len(made) <= MOST_BEFORE else sorted(made, key=lambda each: not each.reserved)[:MOST_BEFORE]
 
 
 def _set(statements: Sequence[Signal]) -> dict[str, Any]:

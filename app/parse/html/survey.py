@@ -7,6 +7,7 @@ page, schemes without a server (`javascript:` …), and <link>s to style sheets,
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import islice
 
 from lxml import etree
 
@@ -18,6 +19,7 @@ from app.policy.header_fields import RSL_TYPE
 
 MAX_ANCHOR_CHARS = 200
 MAX_FIELD_CHARS = 1000
+MAX_DIRECTIVES = 1_000  # of a document: each may be a date, which takes 20 µs
 _MAX_TOKENS_CHARS = 200  # of a rel
 _ANCHOR_LOOK_CHARS = 4000  # of an anchor's text, white space included, as far as we look for its words
 
@@ -150,7 +152,7 @@ class Survey:
             return
         name = (element.get("name") or "").strip().lower()
         if name in self._directive_names:
-            self.robots.update(_directives(content))
+            self.robots.update(islice(_directives(content), max(MAX_DIRECTIVES - len(self.robots), 0)))
         elif name in {"tdm-reservation", "tdm-policy"}:  # TDMRep of 10 May 2024: `app.policy.tdm`
             joined = f"{self.tdm[name]}, {content}" if name in self.tdm else content
             self.tdm[name] = joined[:MAX_FIELD_CHARS]

@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.admin import crawls, seeds
+from app.crawl.page.sitemaps import ELSEWHERE_MOST
 from app.crawl.state.worker import Worker
 from app.model import Budgets, CrawlSpec, RequestKind
 from tests.crawl.loop import go, run, start
@@ -118,6 +119,21 @@ def test_robots_txt_may_name_a_sitemap_on_another_host_which_is_asked_at_its_own
     run(worker)
     assert other.paths == ["/robots.txt", "/map.xml"]
     assert sorted(site.paths) == ["/", "/a", "/robots.txt"]
+
+
+def test_robots_txt_may_name_few_sitemaps_of_other_domains(worker: Worker, site: Site, web: Web) -> None:
+    """Each may be the index of a site that nobody asked us to crawl: 1,000 lines would make a visit of each."""
+    other = web.site()
+    other.pages |= {f"/{n}.xml": urlset(site.url(f"/{n}")) for n in range(30)}
+    lines = [f"Sitemap: {other.url(f'/{n}.xml')}" for n in range(30)]
+    site.robots = "\n".join([*lines, "Sitemap: /own.xml"])
+    site.pages["/own.xml"] = urlset(site.url("/a"))
+    start(worker, site.url(), sitemaps="declared")
+    run(worker)
+    assert sorted(other.paths) == sorted(["/robots.txt", *(f"/{n}.xml" for n in range(ELSEWHERE_MOST))])
+    assert {"/own.xml", "/a"} <= set(site.paths)
+    refused = sql(worker.engine, "SELECT DISTINCT reason, detail FROM suppressions")
+    assert refused == [{"reason": "scope", "detail": "behind 20 sitemaps of other domains that its robots.txt names"}]
 
 
 def test_gzip_text_and_feeds(worker: Worker, site: Site) -> None:

@@ -199,3 +199,16 @@ def test_a_link_is_refused_as_any_other_would_be(
     handle(limited, tmp_path / "books.py", '@handler(match="/books")\ndef books(page):\n    yield follow("hidden")\n')
     assert sql(worker.engine, "SELECT reason FROM suppressions WHERE url ~ 'hidden'") == [{"reason": reason}]
     assert sql(worker.engine, "SELECT FROM urls WHERE url ~ 'hidden'") == []
+
+
+@pytest.mark.parametrize("score", ["1e300", "-1e300", "1e-300", "0.5"])
+def test_a_link_with_a_score_beyond_what_a_row_holds_is_crawled(
+    worker: Worker, site: Site, tmp_path: Path, score: str
+) -> None:
+    """A handler may take it from the page: it must not stop what is due for the others."""
+    start(worker, site.url("/books/1"))
+    run(worker)
+    text = f'@handler()\ndef every(page):\n    yield follow("/books/hidden", score={score})\n    yield {{"n": 1}}\n'
+    handle(worker, tmp_path / "every.py", text)
+    assert sql(worker.engine, "SELECT DISTINCT state FROM extractions WHERE handler = 'every'") == [{"state": "done"}]
+    assert len(sql(worker.engine, "SELECT FROM urls WHERE url LIKE '%hidden'")) == 1

@@ -300,3 +300,14 @@ def test_a_refresh_header_is_followed_as_a_meta_refresh(
     start(worker, site.url("/a/"))
     run(worker)
     assert site.pages_asked == ["/a/"] + ["/home"] * is_followed
+
+
+def test_octets_of_refresh_and_link_headers_are_asked_for_as_they_stand(worker: Worker, web: Web) -> None:
+    site = web.site()
+    field = "0; url=/ж?ж".encode().decode("latin-1")
+    link = '</ф>; rel="canonical"'.encode().decode("latin-1")
+    site.pages |= {"/": Answer(headers={"Content-Type": "text/html", "Refresh": field, "Link": link}, body=b"<p>on")}
+    site.pages |= {"/%D0%B6?%D0%B6": html(), "/%D1%84": html()}
+    start(worker, site.url())
+    run(worker)
+    assert sorted(site.pages_asked) == ["/", "/%D0%B6?%D0%B6", "/%D1%84"]

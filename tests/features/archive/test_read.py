@@ -115,3 +115,12 @@ def test_a_coded_body_that_breaks_off_is_read_as_far_as_it_came(
     found = archive.read(capture).body
     assert 1_000 < len(found) < len(whole)
     assert whole.startswith(found)
+
+
+def test_a_header_in_utf8_is_read_whole(engine: Engine, writer: ArchiveWriter, archive: Archive) -> None:
+    """The second octet of some letters, such as a Russian one, would end a line of text in latin-1."""
+    said = "/расходы/åÅ"
+    reply = answers.reply(b"", status=301, head=f"HTTP/1.1 301 Где\r\nLocation: {said}\r\nA: b\r\n\r\n".encode())
+    (capture,) = deposit(writer, answers.recording(reply, crawl_id=make_crawl(engine)))
+    found = archive.read(capture)
+    assert found.headers == [("Location", said.encode().decode("latin-1")), ("A", "b")]

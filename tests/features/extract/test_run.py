@@ -314,3 +314,26 @@ def test_a_handler_gets_no_page_that_its_owner_withdrew(shelf: Shelf, shared: Sh
     assert shelf.due(captures, BOOKS) == 1
     work(shared(titles()))
     assert [row["url"] for row in items(shelf.engine)] == ["http://shop.test/books/2"]
+
+
+NUMBERED = """
+from dataclasses import dataclass
+
+@dataclass
+class Book:
+    n: int
+
+@handler(match=r"/books/", items=Book)
+def books(page):
+    yield Book(n=int(page.title))
+"""
+
+
+def test_a_number_beyond_its_column_fails_alone(shelf: Shelf, shared: Shared) -> None:
+    """JSON holds it, the view's column does not: no query of the view would bring any item."""
+    found = shelf.put_all([("/books/1", body(str(1 << 63))), ("/books/2", body(str((1 << 63) - 1)))])
+    shelf.due(found, BOOKS)
+    work(shared(NUMBERED))
+    assert sql(shelf.engine, "SELECT n FROM items_books") == [{"n": (1 << 63) - 1}]
+    failed = [row["cause"] for row in extractions(shelf.engine) if row["state"] == "failed"]
+    assert failed == ["item does not fit: n is 9223372036854775808, which is no bigint; declare the field as str"]

@@ -122,6 +122,17 @@ def test_long_texts_leave_nothing_behind() -> None:
     assert left < 100_000
 
 
+def test_long_words_are_not_remembered() -> None:
+    """Of 20,000 words a site may make each as long as it likes: they took 370 MB."""
+    module._hashes.clear()
+    tracemalloc.start()
+    for n in range(20):
+        assert simhash([f"{n} {m}" + "\N{GRINNING FACE}" * 5_000 for m in range(50)]) is not None
+    left, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert left < 100_000
+
+
 def test_many_that_are_all_alike_take_the_memory_of_some_pairs() -> None:
     """A family without end: the pairs of a lot would be ten million."""
     family = Prints.of(Print(id, id, id % 8) for id in range(20_000))

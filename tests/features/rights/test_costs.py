@@ -8,6 +8,9 @@ from sqlalchemy import Engine
 
 from app import plugins
 from app.crawl.state.worker import Worker
+from app.features.rights.rows import MOST_BEFORE, of_document
+from app.policy import tdm
+from app.policy.tdm import Signal
 from tests.crawl.loop import run, start
 from tests.crawl.web import Web, html
 from tests.store.rows import one
@@ -71,3 +74,14 @@ def test_pages_that_state_the_same_share_a_set_and_are_written_with_their_settle
     assert one(whole.engine, "SELECT count(*) FROM statements") == 1
     settles = len([each for each in asked if "INSERT INTO rights" in each])
     assert 0 < settles < PAGES / 2
+
+
+def test_statements_of_304s_do_not_add_up_without_end() -> None:
+    """A header may name new uses each time, and what was stated before stands, too: reservations first."""
+    stands: list[Signal] = [*tdm.of_reply({"content-signal": "ai-train=no"})]
+    for n in range(100):
+        said = tdm.of_reply({"content-signal": ", ".join(f"a{n}-{each}=yes" for each in range(20))})
+        stands = [*said, *of_document(stands, said)]
+    assert len(stands) == MOST_BEFORE + 20
+    assert stands[0].name == "a99-0"
+    assert tdm.reserved(stands)
