@@ -37,9 +37,7 @@ _NEEDLE_PER_STEP: Final = 8
 # So many patterns with stars are tried one after another. More are looked up by octets that they demand.
 _FEW: Final = 64
 _GRAM: Final = 4
-_SHOWN_CHARS: Final = (
-    300  # of a pattern: a run of stars may be as long as the file, and each refused URL names its rule
-)
+_SHOWN_CHARS: Final = 300  # of a pattern, which may be as long as the file: each refused URL names its rule
 
 # RFC 3986 section 2.2; and "%", because the normal form must not escape twice.
 _NEVER_ESCAPED: Final = "!*'();:@&=+$,/?#[]%"

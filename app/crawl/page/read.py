@@ -58,7 +58,8 @@ def page(visit: Visit, attempt: Attempt) -> VisitEnding | None:
     if not isinstance(document, Page):
         return isolation.unread(visit.worker, visit.batch, visit.picked, attempt, document)
     reply = attempt.reply
-    if (link := refreshed(header_fields.escaped(reply.header(Header.REFRESH) or ""))) is not None:
+    refresh = reply.header(Header.REFRESH)
+    if refresh and (link := refreshed(header_fields.escaped(refresh))) is not None:
         document = replace(document, links=(link, *document.links))
     wished = preferences.of_page(visit.worker, visit.lease, visit.origins, attempt.due, attempt.url, reply, document)
     _take_in(visit, attempt, document, wished)
