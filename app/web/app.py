@@ -40,7 +40,7 @@ from app.runtime.once import Once
 from app.store.deadline import took_too_long, within
 from app.store.fleet import FleetWatch
 from app.web import live, order
-from app.web.board import POLITENESS, Board, Checks, Pulse, board_of, kept_s
+from app.web.board import POLITENESS, Board, Checks, Pulse, board_of, kept_s, of_crawl
 from app.web.guard import WebGuard
 from app.web.live import told
 from app.web.pages import account, capture, changes, crawl, export_form, hosts, overview, pages_found, url
@@ -98,9 +98,9 @@ def make_app(settings: Settings, engine: Engine, *, page_s: float = PAGE_S) -> S
         figures=FleetPage(fleet, offer_s=settings.offer_s),
         pulse=Pulse(lambda: told(look(fleet), checks())),
         checks=checks,
-        counts=Once(partial(tally, engine), kept_s=kept_s),
-        exact=Once(partial(tally, engine, exactly=True), kept_s=kept_s),
-        proofs=Once(partial(audit, engine, settings), kept_s=kept_s),
+        counts=Once(of_crawl(partial(tally, engine)), kept_s=kept_s),
+        exact=Once(of_crawl(partial(tally, engine, exactly=True)), kept_s=kept_s),
+        proofs=Once(of_crawl(partial(audit, engine, settings)), kept_s=kept_s),
         templates=make_templates(),
     )
 

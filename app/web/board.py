@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
 from sqlalchemy import Engine
@@ -28,6 +28,7 @@ from app.errors import ServiceError, TiptoeError
 from app.metrics.fleet import FleetPage
 from app.runtime.broker import BrokerProbe
 from app.runtime.once import Once
+from app.store.crawls import Crawl
 from app.store.fleet import FleetWatch, JudgedGaps
 from app.web.users import Users, Viewer
 from app.words import counted
@@ -40,6 +41,7 @@ KEPT_MOST_S = 600.0
 POLITENESS = "politeness"
 _log = structlog.get_logger()
 VIEWERS_MOST = 200
+_T = TypeVar("_T")
 
 
 class Pulse:
@@ -180,6 +182,16 @@ class Checks:
 def kept_s(took_s: float) -> float:
     """How long a count or a proof is kept: it then takes mostly half a percent of one core of Postgres."""
     return min(KEPT_TIMES * took_s, KEPT_MOST_S)
+
+
+def kept_as(crawl: Crawl) -> str:
+    """The name of what is kept of a crawl: by its own name alone, one that is made anew would have it, too."""
+    return f"{crawl.id} {crawl.name}"
+
+
+def of_crawl(make: Callable[[str], _T]) -> Callable[[str], _T]:
+    """Make, by such a name, what `make` makes by that of a crawl."""
+    return lambda kept: make(kept.partition(" ")[2])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -96,3 +96,25 @@ def test_an_estimate_is_marked_and_leads_to_the_exact_count(crawled: Engine, bro
     assert f'<td class="n">{found.reasons[0]["links"]}</td>' in page, "of a table that was read whole"
     exact = browser.until("/crawl/counted?name=docs&exactly=1", "URLs by state").text
     assert "≈" not in exact
+
+
+@pytest.mark.parametrize(
+    ("path", "words", "of_docs"),
+    [
+        ("/crawl/counted?name=docs", "URLs by state", "<td>done</td>"),
+        ("/crawl/counted?name=docs&exactly=1", "URLs by state", "<td>done</td>"),
+        ("/proof?crawl=docs", "What was checked", '<th scope="row">'),
+    ],
+)
+def test_a_crawl_that_is_made_anew_has_numbers_of_its_own(
+    crawled: Engine, browser: Browser, path: str, words: str, of_docs: str
+) -> None:
+    """Those of the crawl that was deleted are kept for minutes, under a name that another has by now."""
+    assert of_docs in browser.until(path, words).text
+    sql(crawled, "UPDATE crawls SET name = 'deleted' WHERE name = 'docs'")
+    sql(crawled, "INSERT INTO crawls (name, scope) VALUES ('docs', 'host')")
+    try:
+        assert of_docs not in browser.until(path, words).text
+    finally:
+        sql(crawled, "DELETE FROM crawls WHERE name = 'docs'")
+        sql(crawled, "UPDATE crawls SET name = 'docs' WHERE name = 'deleted'")

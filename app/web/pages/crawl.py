@@ -12,7 +12,7 @@ from app.admin.report import DAYS
 from app.store import crawls as crawl_rows
 from app.store import db
 from app.store.crawls import Crawl
-from app.web.board import KEPT_MOST_S, KEPT_TIMES, board_of
+from app.web.board import KEPT_MOST_S, KEPT_TIMES, board_of, kept_as
 from app.web.live import crawl_texts, share_of_budget
 from app.web.order import acts_on, order_of
 from app.web.render import page, when
@@ -49,7 +49,7 @@ def counted(request: Request) -> Response:
     shared = board_of(request)
     found = crawls.find(shared.engine, request.query_params.get("name", ""))
     exactly = bool(request.query_params.get("exactly"))
-    count = (shared.exact if exactly else shared.counts).of(found.name, wait_s=0.1)
+    count = (shared.exact if exactly else shared.counts).of(kept_as(found), wait_s=0.1)
     more: dict[str, Any] = {"days": DAYS, "kept_times": KEPT_TIMES, "kept_most_s": KEPT_MOST_S}
     return page(request, "crawl_counted.html", crawl=found, exactly=exactly, count=count, **more)
 

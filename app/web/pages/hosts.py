@@ -26,7 +26,7 @@ from app.policy import identity
 from app.policy.host import registrable_domain
 from app.store import board, db, fetches
 from app.store.board import Row
-from app.web.board import Board, board_of
+from app.web.board import Board, board_of, kept_as
 from app.web.order import acts_in, acts_on, order_of
 from app.web.render import page
 from app.words import counted
@@ -180,7 +180,7 @@ def proof(request: Request) -> Response:
         found, at = audit.audit_host(engine, settings, host), datetime.now(UTC)
     else:
         # For the proof of a crawl, which reads the whole log of its hosts.
-        made = shared.proofs.of(crawls.find(engine, crawl or "").name, wait_s=2.0)
+        made = shared.proofs.of(kept_as(crawls.find(engine, crawl or "")), wait_s=2.0)
         if made is None:
             return page(request, "proof_made.html", crawl=crawl)
         found, at = made.value, made.at
