@@ -48,12 +48,10 @@ _BESIDE_LANGUAGE = frozenset({"hljs", "sourceCode", "brush:"})
 _NO_LANGUAGE = frozenset(
     "default none text plaintext plain txt nohighlight notranslate hljs wrapper toolbar container block".split()  # noqa: SIM905  # a list literal takes a line per word
 )
-_MOST_READ = 4  # times the text of a pre: numbers of its lines may nest
 _MOST_BREAKS = 20  # in the words of a link: html-to-markdown takes quadratic time for them
 _TABLE = frozenset({"td", "tr", "tbody", "table"})
 _MOST_SIGNS = 4  # links before a heading
 _LANGUAGE_STEPS = 4  # elements around a pre that may name its language
-_NUMBERS = frozenset("linenos lineno linenumber line-number line-numbers linenums ln lnt".split())  # noqa: SIM905  # likewise
 # What runs where Markdown is shown; browsers pass over blanks and controls in it: https://url.spec.whatwg.org/#url-parsing
 _RUNNING = ("javascript:", "vbscript:", "data:")
 _PASSED_OVER = dict.fromkeys(range(ord(" ") + 1))
@@ -169,7 +167,6 @@ def _write_code(pre: Element) -> None:
         if around.tag in _RAW:
             around.tag = "span"
     language = _language(pre)
-    prune.cut(_numbers(pre))
     text = "".join(_lines(pre))
     pre.clear(keep_tail=True)
     code = etree.SubElement(pre, "code")
@@ -210,21 +207,6 @@ def _lines(pre: Element) -> Iterator[str]:
         if text:
             is_ended = text.endswith("\n")
             yield text
-
-
-def _numbers(pre: Element) -> list[Element]:
-    """Numbers of lines, by their class and their words. These may nest: no more is read than `_MOST_READ` times all."""
-    found, room = [], _MOST_READ * len(_words(pre))
-    for element in pre.iterdescendants():
-        if _NUMBERS.isdisjoint((element.get("class") or "").lower().split()):
-            continue
-        words = _words(element)
-        room -= len(words)
-        if room < 0:
-            break
-        if all(word.isdecimal() for word in words.split()):
-            found.append(element)
-    return found
 
 
 def _language(pre: Element) -> str:

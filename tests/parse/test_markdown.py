@@ -108,6 +108,11 @@ PROSE = "This sentence is long enough to be read as one by whoever counts the le
         pytest.param("<p>a<img src=i.png><img src=data:x alt=i>b", "ab", id="pictures without"),
         pytest.param("<nav>n</nav><p>p</p><script>s</script><p hidden>h", "p", id="boilerplate is left out"),
         pytest.param(f"<div>x</div><main><p>{PROSE}</main>", PROSE.strip(), id="the content's element alone"),
+        pytest.param(
+            f"<p>b</p><header><div><h1>T</h1>x</div><p class=author>Ada</header>y<p>{PROSE}",
+            f"b\n\n# T\n\ny\n\n{PROSE.strip()}",
+            id="the title in a header that is left out",
+        ),
         # Exponents, indices, formulas
         pytest.param("<p>x<sup>2</sup> H<sub>2</sub>O", "x² H₂O", id="characters for exponents and indices"),
         pytest.param("<p>1<sup>st</sup> a<sub>ij</sub>", "1<sup>st</sup> a<sub>ij</sub>", id="tags for those without"),

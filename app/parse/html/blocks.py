@@ -363,7 +363,7 @@ def _count_lines(blocks: Blocks) -> None:
 
 def _is_outvoted(blocks: Blocks, at: int, *, is_within: bool) -> bool:
     """Whether a landmark holds content.   is_within: it stands in main or an article"""
-    is_title = blocks.tags[at] == "header" and is_within
+    is_title = blocks.tags[at] == "header" and (is_within or min(blocks.titles[at], blocks.prose[at]) > 0)
     if blocks.tags[at] == "aside" and (_NOTES.search(blocks.names[at].lower()) or blocks.is_aside(at)):
         return blocks.prose[at] > 0 or blocks.links[at] * 3 < blocks.sizes[at] * 2
     return is_title or blocks.mains[at] > 0 or blocks.paragraphs[at] >= _PARAGRAPHS

@@ -10,7 +10,7 @@ Boilerplate Detection using Shallow Text Features (2010).
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -53,12 +53,19 @@ def kept(blocks: Blocks) -> list[bool]:
 
 
 def _with_title(blocks: Blocks, keep: list[bool], top: int) -> list[bool]:
-    """With the page's only h1, if this stands before what holds the content."""
-    if top and not blocks.titles[top] and len(found := _h1s(blocks)) == 1:
-        (first,) = found
-        if first < top and (end := _end(blocks, first)) <= top:
+    """With the page's only h1, if this stands before what holds the content, or in a header where nothing does."""
+    if not blocks.titles[top] and len(found := _h1s(blocks)) == 1:
+        (first,), end = found, _end(blocks, found[0])
+        if end <= top or (not top and any(blocks.tags[n] == "header" for n in _around(blocks, first, 0))):
             keep[first:end] = [True] * (end - first)
     return keep
+
+
+def _around(blocks: Blocks, at: int, top: int) -> Iterator[int]:
+    """A block, and those around it, up to `top`."""
+    while at > top:
+        yield at
+        at = blocks.parents[at]
 
 
 def _h1s(blocks: Blocks) -> list[int]:
@@ -229,11 +236,7 @@ def _titled(blocks: Blocks, within: range) -> frozenset[int]:
         around = blocks.parents[at]
         if not top and blocks.links[around] * 2 > blocks.sizes[around]:  # it may be a menu's
             at = top
-    found = set()
-    while at > top:
-        found.add(at)
-        at = blocks.parents[at]
-    return frozenset(found)
+    return frozenset(_around(blocks, at, top))
 
 
 def _first_heading(blocks: Blocks, within: range) -> int:
@@ -290,7 +293,7 @@ def _is_titled(blocks: Blocks, n: int, first: int) -> bool:
     """Whether a heading that is no link, or names a section, is among the first lines of a block."""
     left = blocks.sizes[n]
     for at, text, linked, _, _ in blocks.lines[first : first + _TITLE_LINES]:
-        if blocks.tags[at] in _SUBHEADINGS and (linked * 10 < len(text) * 9 or _is_named_by(blocks, n, text)):
+        if blocks.tags[at] in _SUBHEADINGS and (linked * 10 < len(text) * 9 or names.is_heading(blocks.names[n], text)):
             return True
         left -= len(text)
         if left <= 0:
@@ -411,8 +414,9 @@ def _is_named_around(blocks: Blocks, n: int, *, is_needed: bool) -> bool:
     """
     if (said := names.of(blocks.names[n])) is None:
         return False
-    is_heading = blocks.tags[n] in HEADINGS
-    verdict = said.by_class if said.by_class == names.SURE or not is_heading else names.NONE  # it may be a header
+    is_heading, (first, text, linked, *_) = blocks.tags[n] in HEADINGS, blocks.lines[blocks.starts[n]]
+    is_header = is_heading or (blocks.tags[first] in HEADINGS and len(text) == blocks.sizes[n] and not linked)
+    verdict = said.by_class if said.by_class == names.SURE or not is_header else names.NONE
     if said.by_id > said.by_class and not is_heading and not _is_slug(blocks, n, said.anchor):
         verdict = said.by_id
     if verdict == names.SURE:
@@ -420,6 +424,8 @@ def _is_named_around(blocks: Blocks, n: int, *, is_needed: bool) -> bool:
         return not (is_aside or (blocks.prose[n] and _is_lone_comment(blocks, n)))
     if verdict == names.NONE or is_needed or blocks.prose[n] >= _PART_PROSE or blocks.titles[n]:
         return False
+    if verdict == names.TAGS and blocks.links[n] * 2 < blocks.sizes[n] >= _CELL_CHARS:
+        return False  # what a reference says of parameters
     above = blocks.parents[n]
     is_cell = blocks.is_grid(above) or "table" in _WORD.findall(blocks.names[above].lower())
     return blocks.sizes[n] >= _CELL_CHARS or not is_cell
@@ -435,15 +441,7 @@ def _is_lone_comment(blocks: Blocks, n: int) -> bool:
     return not any(read for _, _, _, read, _ in before)
 
 
-def _is_named_by(blocks: Blocks, n: int, heading: str) -> bool:
-    """Whether the id of a section is its heading, as manuals have them."""
-    words = _WORD.findall(names.anchor_of(blocks.names[n]))
-    return bool(words) and words == _WORD.findall(heading.lower())
-
-
 def _is_slug(blocks: Blocks, n: int, anchor: str) -> bool:
-    """Whether the id of a block is made of the heading that it begins with."""
+    """Whether the id of a block is made of the heading that it begins with, or of the code."""
     at, text, *_ = blocks.lines[blocks.starts[n]]
-    if blocks.tags[at] not in HEADINGS and blocks.tags[at] != "dt":
-        return False
-    return "".join(_WORD.findall(anchor)).rstrip("0123456789") in "".join(_WORD.findall(text.lower()))
+    return names.is_slug(anchor, text, is_heading=blocks.tags[at] in HEADINGS or blocks.tags[at] == "dt")

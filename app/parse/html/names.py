@@ -27,13 +27,16 @@ _PERHAPS_AROUND = re.compile(
     |more(?=[-_](?:from|stories|news|articles|posts|links|on|in|like))
     |(?:read|see)[-_](?:more|next|also)|also[-_]read|up[-_]next|next[-_]up
     |sign[-_]?up|log[-_]?in|sign[-_]?in|register|donate|(?<!elementor-)widgets?
-    |tags?|taglist|tagcloud|catlinks|byline|authors?|bio|dateline|timestamp|meta|postmeta|editsection|hatnote
+    |taglist|tagcloud|catlinks|byline|authors?|bio|dateline|timestamp|meta|postmeta|editsection|hatnote
     |credits?|legal|ratings?|votes?
     )(?![a-z])""",
     re.VERBOSE,
 )
+# Articles list their tags so, as links or in a few words; references what they say of a parameter.
+_TAGS = re.compile(r"(?<![a-z])(?<!at-)tags?(?![a-z]|_title)")
+_WORD = re.compile(r"[^\W_]+")
 _TALK = re.compile(r"(?<![a-z])(?:comments?|commentlist|replies|respond)(?![a-z])", re.IGNORECASE)
-_ANY = re.compile(f"(?:{_AROUND.pattern})|(?:{_PERHAPS_AROUND.pattern})", re.VERBOSE)
+_ANY = re.compile(f"(?:{_AROUND.pattern})|(?:{_PERHAPS_AROUND.pattern})|(?:{_TAGS.pattern})", re.VERBOSE)
 _BODY = re.compile(
     r"""(?<![a-z])(?:
     (?:article|entry|post|story|content|body|news|blog|page)[-_]{0,2}(?:body|content|text|copy)
@@ -42,7 +45,10 @@ _BODY = re.compile(
 )
 # What makers of stylesheets put behind a class to make it the only one: `codeBlock_t_Hd`, where "Hd" is no word.
 _SUFFIX = re.compile(r"(?<=[^\W_])_{1,2}(?=[\w+-]{0,5}[A-Z])(?=[\w+-]{0,5}[\d_+-])[\w+-]{4,6}(?=\s|$)", re.ASCII)
-NONE, PERHAPS, SURE = 0, 1, 2  # whether a block stands around the content
+# The head of a class, a call, or that of a function: not "Comments(3)", nor "comment(s)".
+_SIGNATURE = re.compile(r"^(?:class|struct|enum|interface|trait) (\w++)|(?<!\w)(\w++)[?!=]?\((?!\d|s\))")
+_SIGNATURE_CHARS = 500
+NONE, TAGS, PERHAPS, SURE = range(4)  # whether a block stands around the content
 
 
 class Verdicts(NamedTuple):
@@ -89,7 +95,30 @@ def _parted(names: str) -> tuple[str, str]:
 
 
 def _heard(names: str) -> int:
-    return SURE if _AROUND.search(names) else PERHAPS if _PERHAPS_AROUND.search(names) else NONE
+    if _AROUND.search(names):
+        return SURE
+    return PERHAPS if _PERHAPS_AROUND.search(names) else TAGS if _TAGS.search(names) else NONE
+
+
+def is_heading(names: str, heading: str) -> bool:
+    """Whether the id among the names of a section is its heading, as manuals have them."""
+    words = _WORD.findall(anchor_of(names))
+    return bool(words) and words == _WORD.findall(heading.lower())
+
+
+def is_slug(anchor: str, text: str, *, is_heading: bool) -> bool:
+    """Whether an id is made of the heading that a block begins with, or names the member of code that it describes:
+    `add(Cookie)`, `Jar.set_cookie`.
+
+    anchor  the id in lower case;   text: the block's first line;   is_heading: whether that is one, or a term
+    """
+    said = text[:_SIGNATURE_CHARS].lower()
+    signature, (_, dot, member) = _SIGNATURE.search(said), anchor.rpartition(".")
+    if "(" in anchor or (signature and anchor.endswith(signature[signature.lastindex or 0])):
+        return True
+    if (dot or "_" in member) and member in said:
+        return True
+    return is_heading and "".join(_WORD.findall(anchor)).rstrip("0123456789") in "".join(_WORD.findall(text.lower()))
 
 
 def is_body(names: str) -> bool:

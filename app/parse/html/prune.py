@@ -26,12 +26,18 @@ def content_of(root: Element, *, whole: bool = False) -> Element:
     # Else the text holds marks of ours, which make blocks that are no elements.
     if [e.tag for e in elements] == found.tags:
         keep = content.shown(found) if whole else content.kept(found)
-        *title, first = [at for at, is_kept in enumerate(keep) if is_kept and not (at and keep[found.parents[at]])]
+        tops = [at for at, is_kept in enumerate(keep) if is_kept and not (at and keep[found.parents[at]])]
+        first = tops[0] and tops[-1]  # the page, or what holds its content
         top = elements[first]
         left_out.update(e for at, e in enumerate(elements) if at > first and not keep[at] and keep[found.parents[at]])
-        for at in title:  # the page's h1, which stands before what holds its content
-            elements[at].tail, top.text = top.text, None
-            top.insert(0, elements[at])
+        for at in tops:  # the page's h1, which stands before what holds its content, or in what is left out of it
+            if at < first:
+                elements[at].tail, top.text = top.text, None
+                top.insert(0, elements[at])
+            elif at > first:
+                around = next(e for e in elements[at].iterancestors() if e in left_out)
+                elements[at].tail = None
+                around.addprevious(elements[at])
     cut(left_out)
     cut([link for link in top.iter("a") if not len(link) and blocks.is_permalink(link.text or "")])
     for element in top.iter(*blocks.LANDMARKS, "form"):

@@ -137,12 +137,17 @@ def _headline(found: _Found, title: str | None) -> str | None:
     best = texts[0][0] if texts else ""
     if len(texts) > 1:
         titles = _words(f"{named} {stated} {title or ''}")
-        best, _ = max(
-            texts, key=lambda each: (len(_words(each[0]) & titles) / (len(_words(each[0])) or 1), not each[1])
-        )
+        best, _ = max(texts, key=lambda each: _fit(each[0], titles, is_home=each[1]))
     return (best or stated or _without_site(named or title or "", found.metas.get("og:site_name")))[
         :_VALUE_CHARS
     ] or None
+
+
+def _fit(text: str, titles: set[str], *, is_home: bool) -> tuple[bool, float, bool]:
+    """How well a heading fits the titles. One that leads home names the site, unless no other is half in them."""
+    words = _words(text)
+    share = len(words & titles) / (len(words) or 1)
+    return share * 2 >= 1 and not is_home, share, not is_home
 
 
 def _leads_home(heading: Element) -> bool:

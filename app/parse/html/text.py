@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 
 from lxml import etree
 
@@ -24,6 +25,9 @@ _OPENED = re.compile(
     r"(?<![a-z])(?:tab-?pan(?:e|el)s?|tab-?contents?|accordion|collaps(?:e|ed|ible)|faqs?|answers?|expand(?:able|ed)?)"
     r"(?![a-z])"
 )
+_NUMBERS = frozenset("linenos lineno linenumber line-number line-numbers linenums ln lnt".split())  # noqa: SIM905  # a list literal takes a line per word
+_FIRST_NUMBER = 6  # elements of a pre: the first number is one of them
+_MOST_READ = 4  # times the text of a pre
 _DOCUMENT = ("html", "body")
 _BESIDE = frozenset({"nav", "menu", "ul", "ol", "aside", "footer", "dialog", "navigation", "menubar"})  # tags and roles
 _LEVELS = 3  # of hidden elements within each other that are weighed
@@ -189,8 +193,10 @@ def _hide_numbers(pre: Element, known: set[Element]) -> None:
     """Leave the cell of a pre out, if it holds numbers alone and stands beside another: those of the lines of code.
 
     So is what stands beside the pre, if it holds numbers alone and is marked as not to be read aloud. What has others
-    in it is neither: the words of each would be read as often as they nest.
+    in it is neither: the words of each would be read as often as they nest. And so are numbers within the pre.
     """
+    for number in _numbers(pre):
+        number.tag = blocks.HIDDEN
     for beside in (pre.getprevious(), pre.getnext()):
         if beside is not None and beside.get("aria-hidden") == "true" and not any(map(len, beside)):
             words = _all_text(beside).split()
@@ -205,6 +211,28 @@ def _hide_numbers(pre: Element, known: set[Element]) -> None:
         return
     if all(word.isdecimal() for word in _all_text(cell).split()):
         cell.tag = blocks.HIDDEN
+
+
+def _numbers(pre: Element) -> list[Element]:
+    """Numbers of lines, by their class and their words, where the first stands in front of the code.
+
+    These may nest: no more is read than `_MOST_READ` times all.
+    """
+    if not any(map(_is_number, islice(pre.iterdescendants(), _FIRST_NUMBER))):
+        return []
+    found, room = [], _MOST_READ * len(_all_text(pre))
+    for element in filter(_is_number, pre.iterdescendants()):
+        words = _all_text(element)
+        room -= len(words)
+        if room < 0:
+            break
+        if all(map(str.isdecimal, words.split())):
+            found.append(element)
+    return found
+
+
+def _is_number(element: Element) -> bool:
+    return not _NUMBERS.isdisjoint((element.get("class") or "").lower().split())
 
 
 def _part(label: Element) -> None:

@@ -405,7 +405,9 @@ def test_a_kept_row_keeps_its_columns(rows: str, lines: str) -> None:
         pytest.param(
             f"<article><header><h1>T</h1><p class=x>by</p></header>{ARTICLE}</article>", f"T\n{BODY}", id="a title"
         ),
-        pytest.param(f"<header><h1>T</h1></header>{ARTICLE}", BODY, id="the site's title"),
+        pytest.param(f"<header><h1>T</h1></header>{ARTICLE}", f"T\n{BODY}", id="the only title"),
+        pytest.param(f"<header><h1><a href=/>T</a></h1></header>{ARTICLE}", BODY, id="the site's title"),
+        pytest.param(f"<nav><h1>T</h1></nav>{ARTICLE}", BODY, id="a menu's title"),
         pytest.param(
             f"<section id=main><header><h1>T</h1></header>{ARTICLE}</section>", f"T\n{BODY}", id="a title in #main"
         ),

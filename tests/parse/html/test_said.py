@@ -29,6 +29,8 @@ LD = '<script type="application/ld+json">{}</script>'
         ("<title>A</title><h1><a href=#x> # </a>Ships <a href=/sea>at sea</a></h1>", "Ships at sea"),
         ("<title>Ships - News</title><h1><a href=../index.html>News</a></h1><h1>Ships</h1>", "Ships"),
         ("<title>Ships - News</title><h1>News</h1><h1><a href=/ships/>Ships</a></h1>", "News"),
+        ("<title>Sea - News</title><h1><a href=/>News</a></h1><h1><i>class</i> Sea</h1>", "class Sea"),
+        ("<title>News</title><h1><a href=/>News</a></h1><h1>Get the letter</h1>", "News"),
         ("<p>text", None),
         ("<h1> </h1><title>A</title>", "A"),
     ],

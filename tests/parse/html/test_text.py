@@ -251,6 +251,51 @@ MATHJAX = "<script src=https://cdn.test/npm/mathjax@3/es5/tex-mml-chtml.js></scr
             "a\nb\nc\n3",
             id="numbers of lines beside their code",
         ),
+        pytest.param(
+            "<pre><span></span><span id=l-1><a href=#l-1><span class=linenos>1</span></a>a = 1\n</span>"
+            "<span class=linenos>2</span>b = <i class=ln>x</i></pre>",
+            "a = 1\nb = x",
+            id="numbers of lines within their code",
+        ),
+        pytest.param("<pre>a b c d e f<i class=ln>7</i></pre>", "a b c d e f", id="of one line"),
+        pytest.param(
+            f"<header id=title-block-header><h1 class=title>Silos</h1><p class=author>Ada</header><p>{SENTENCE}",
+            f"Silos\n{SENTENCE}",
+            id="a title in a header, and no main part",
+        ),
+        pytest.param(
+            f"<header><h1>Module Silo</h1><p>{SENTENCE}</header><div><h2>open</h2><p>{SENTENCE}</div>",
+            f"Module Silo\n{SENTENCE}\nopen\n{SENTENCE}",
+            id="a preamble in a header",
+        ),
+        pytest.param(
+            f"<header><h1><a href=/>The Silo</a></h1><p>{SENTENCE}</header><div><h2>open</h2><p>{SENTENCE}</div>",
+            f"open\n{SENTENCE}",
+            id="a site's name and motto in a header",
+        ),
+        pytest.param(
+            f"<main><p>{SENTENCE * 4}<div class=tags><p class=tag_title>Parameters:<ul><li>silo (<a href=s>Silo</a>) — "
+            "where it is taken from<li>all (Boolean) — whether all of it is</ul><p class=tag_title>Examples:"
+            "<pre>take(north)</pre></div></main>",
+            f"{SENTENCE * 4}\nParameters:\nsilo (Silo) — where it is taken from\nall (Boolean) — whether all of it is\n"
+            "Examples:\ntake(north)",
+            id="tags of code",
+        ),
+        pytest.param(
+            f"<main><p>{SENTENCE * 4}<ul class=at-tags><li>since 2.02</ul></main>",
+            f"{SENTENCE * 4}\nsince 2.02",
+            id="at",
+        ),
+        pytest.param(
+            f"<main><p>{SENTENCE * 4}<div class=tags>Grain: {'<a href=a>a silo of grain</a>, ' * 9}</div></main>",
+            SENTENCE * 4,
+            id="tags of an article",
+        ),
+        pytest.param(
+            f"<main><p>{SENTENCE * 4}<div class=card><div class=card-header><h4>Free</h4></div>10 silos</div></main>",
+            f"{SENTENCE * 4}\nFree\n10 silos",
+            id="a heading of a card",
+        ),
     ],
 )
 def test_what_generators_of_sites_write(markup: str, expected: str) -> None:
