@@ -319,7 +319,7 @@ SELECT count(*) FILTER (WHERE first_fetched_at >= CAST(:since AS timestamptz)) A
        count(*) FILTER (WHERE first_fetched_at < CAST(:since AS timestamptz)
                           AND changed_at >= CAST(:since AS timestamptz)) AS changed,
        (SELECT count(*) FROM urls AS u
-        WHERE u.crawl_id = :crawl_id AND u.state = 'gone' AND u.gone_at >= CAST(:since AS timestamptz)
+        WHERE u.crawl_id = :crawl_id AND u.state IN ('gone', 'alias') AND u.gone_at >= CAST(:since AS timestamptz)
           AND EXISTS (SELECT FROM pages AS was
                       WHERE was.host_id = u.host_id AND was.crawl_id = u.crawl_id AND was.key = u.key)) AS gone
 FROM pages

@@ -112,7 +112,7 @@ WHERE p.host_id = r.host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key
 -- Originals are there, no exact copies themselves, nor in the batch (which is compared within itself); the host's own
 -- oldest comes first. LATERAL keeps this two index probes a page. Both indexes begin with the crawl: where a new
 -- database has no statistics they seem equal, and through the wrong one each probe reads all pages of the crawl. Only
--- the right one has the order that is asked for. NULLIF hides the state from urls_due, which would be read likewise.
+-- the right one has the order that is asked for.
 WITH r AS MATERIALIZED (
     SELECT host_id, crawl_id, key, decode(key, 'hex') AS url_key, decode(body_sha256, 'hex') AS body,
            decode(text_sha256, 'hex') AS text, reader
@@ -138,7 +138,7 @@ LEFT JOIN LATERAL (
         WHERE d.host_id = p.host_id AND d.crawl_id = p.crawl_id AND d.key = p.key AND d.kind IN ('body', 'text'))
       AND NOT EXISTS (
         SELECT FROM urls AS u
-        WHERE u.host_id = p.host_id AND u.crawl_id = p.crawl_id AND u.key = p.key AND nullif(u.state, '') = 'gone')
+        WHERE u.host_id = p.host_id AND u.crawl_id = p.crawl_id AND u.key = p.key AND u.gone_at IS NOT NULL)
     ORDER BY p.host_id <> r.host_id, p.first_fetched_at LIMIT 1
 ) AS body ON true
 LEFT JOIN LATERAL (
@@ -157,7 +157,7 @@ LEFT JOIN LATERAL (
         WHERE d.host_id = p.host_id AND d.crawl_id = p.crawl_id AND d.key = p.key AND d.kind IN ('body', 'text'))
       AND NOT EXISTS (
         SELECT FROM urls AS u
-        WHERE u.host_id = p.host_id AND u.crawl_id = p.crawl_id AND u.key = p.key AND nullif(u.state, '') = 'gone')
+        WHERE u.host_id = p.host_id AND u.crawl_id = p.crawl_id AND u.key = p.key AND u.gone_at IS NOT NULL)
     ORDER BY p.host_id <> r.host_id, p.first_fetched_at LIMIT 1
 ) AS main ON true
 

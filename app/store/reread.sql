@@ -17,7 +17,7 @@ JOIN crawls AS c ON c.id = p.crawl_id
 JOIN urls AS u ON u.host_id = p.host_id AND u.crawl_id = p.crawl_id AND u.key = p.key
 WHERE p.crawl_id = :crawl_id AND (p.host_id, p.key) > (CAST(:host_id AS bigint), CAST(:key AS bytea))
   AND p.reader IS DISTINCT FROM CAST(:reader AS smallint) AND p.main_text IS NOT NULL
-  AND coalesce(u.state, '') <> 'gone'
+  AND u.gone_at IS NULL
 ORDER BY p.host_id, p.key
 LIMIT :n
 

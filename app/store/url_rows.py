@@ -191,6 +191,7 @@ class Raise(TypedDict):
 class Result(TypedDict):
     """The result of a queued URL: every column that `record` writes. due_s counts from now; score None leaves it.
 
+    moved: it had a page, which is gone from it and at another URL now
     sends: another form of it that is sent from now on.   kind: of a page that turned out to be a feed or a sitemap
     """
 
@@ -220,6 +221,7 @@ class Result(TypedDict):
     directives: str | None
     opt_out: str | None
     alias_of: str | None
+    moved: bool
     fetched: bool
     changed: bool
     sends: NotRequired[str]

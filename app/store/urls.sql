@@ -97,14 +97,14 @@ SET state = r.state, attempts = r.attempts, network_failures = r.network_failure
     url = coalesce(r.sends, u.url), linked = CASE WHEN r.sends IS NULL THEN u.linked END,
     fetched_at = CASE WHEN r.fetched THEN clock_timestamp() ELSE u.fetched_at END,
     changed_at = CASE WHEN r.changed THEN clock_timestamp() ELSE u.changed_at END,
-    gone_at = CASE WHEN r.state = 'gone' THEN coalesce(u.gone_at, clock_timestamp())
+    gone_at = CASE WHEN r.state = 'gone' OR r.moved THEN coalesce(u.gone_at, clock_timestamp())
                    WHEN coalesce(r.outcome, '') NOT IN ('page', 'unchanged') THEN u.gone_at END
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, key text, state text, attempts smallint, network_failures smallint,
     server_failures smallint, parse_failures smallint, retrying boolean, score real, due_s double precision,
     interval_s double precision, change_shape real, change_s real, etag text, last_modified text, body_sha256 text,
     text_sha256 text, reader smallint, status smallint, outcome text, cause text, detail text, directives text,
-    opt_out text, alias_of text, fetched boolean, changed boolean, sends text, kind text)
+    opt_out text, alias_of text, moved boolean, fetched boolean, changed boolean, sends text, kind text)
 WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex')
   AND CASE u.state WHEN 'queued' THEN true END
 

@@ -146,6 +146,7 @@ def result(admitted: Admission, state: str, **columns: Any) -> Result:
         "detail": None,
         "directives": None,
         "opt_out": None,
+        "moved": False,
         "alias_of": None,
         "fetched": True,
         "changed": False,

@@ -36,7 +36,7 @@ def note(batches: Sequence[Batch], tx: Connection) -> set[Where]:
     before = _noted_before(batches, tx, rows)
     rows = dict(sorted(rows.items(), key=lambda item: item[0] in before))  # an original stays one: it comes first
     worded = {where: row for where, row in rows.items() if row["text_sha256"] != NO_BYTES}
-    stored_body, stored_text = pages.originals(tx, list(rows.values()))
+    stored_body, stored_text = (_staying(batches, stored) for stored in pages.originals(tx, list(rows.values())))
     same_body = _within(rows, _body) | stored_body
     same_text = _within(worded, _text) | {where: of for where, of in stored_text.items() if where in worded}
     same_text = {where: of for where, of in same_text.items() if where not in same_body}
@@ -49,6 +49,16 @@ def note(batches: Sequence[Batch], tx: Connection) -> set[Where]:
             if of_url is not None:
                 _make_alias(result, of_url)
     return {where for where, of_url in here.items() if _folder(rows[where]["url"]).startswith(_folder(of_url))}
+
+
+def _staying(batches: Sequence[Batch], stored: Mapping[Where, CopiedPage]) -> dict[Where, CopiedPage]:
+    """Originals that the batches leave where they are: a page that moves is at home where it moves to."""
+    leaving = {
+        (result["host_id"], result["crawl_id"], result["key"])
+        for result in (result for batch in batches for result in batch.results)
+        if result["moved"] or result["state"] == UrlState.GONE
+    }
+    return {where: of for where, of in stored.items() if (of.host_id, where[1], of.key) not in leaving}
 
 
 def note_texts(tx: Connection, rows: Sequence[Renewed]) -> None:

@@ -17,6 +17,7 @@ from app.store.url_rows import Due, Result
 if TYPE_CHECKING:
     from app.crawl.page.preferences import Wishes
 
+_FOR_GOOD = {301, 308}
 _SPENT = {UrlEvent.FAILED, UrlEvent.EXHAUSTED}
 _KEPT = {*_SPENT, UrlEvent.REQUEUED}
 
@@ -160,9 +161,17 @@ def _result(due: Due, end: Conclusion) -> Result:
         "directives": wishes.directives if wishes else due.directives,
         "opt_out": wishes.opt_out if wishes else due.opt_out,
         "alias_of": end.alias_of,
+        "moved": event is UrlEvent.ALIASED and attempt is not None and _is_moved(due, attempt),
         "fetched": attempt is not None and event is not UrlEvent.REQUEUED,
         "changed": end.changed,
     }
+
+
+def _is_moved(due: Due, attempt: Attempt) -> bool:
+    """Whether a URL that had a page leads to another for good: it says so, or leads there for the second time."""
+    is_again = due.outcome == Outcome.REDIRECT
+    had_page, status = due.known.text_sha256 is not None, attempt.reply.status
+    return attempt.outcome is Outcome.REDIRECT and had_page and (is_again or status in _FOR_GOOD)
 
 
 def _attempts(due: Due, event: UrlEvent, attempt: Attempt | None) -> int:

@@ -76,7 +76,7 @@ def answered(visit: Visit, attempt: Attempt) -> None:
     due, result = attempt.due, attempt.brought.result
     if result is None or (due.known.text_sha256 is None and due.gone_at is None):
         return
-    is_gone = result["state"] == UrlState.GONE
+    is_gone = result["moved"] or result["state"] == UrlState.GONE
     if due.gone_at is None if is_gone else due.gone_at is not None and _is_page(result["outcome"]):
         row: TurnedUrl = {
             "host_id": visit.host_id,

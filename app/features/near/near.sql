@@ -37,7 +37,7 @@ SELECT id, host_id, crawl_id, key, url, title, fetched_at, fingerprint_id, place
        CAST(pg_current_xact_id() AS text) AS held_by
 FROM (
     SELECT q.id, q.host_id, q.crawl_id, q.key, q.place AS queued_at, p.url, p.title, p.fetched_at,
-           f.id AS fingerprint_id, f.place, f.simhash, coalesce(u.state = 'gone', false) AS is_gone,
+           f.id AS fingerprint_id, f.place, f.simhash, u.gone_at IS NOT NULL AS is_gone,
            CASE WHEN c.near_duplicates AND NOT coalesce(d.kind IN ('body', 'text'), false)
                 THEN p.main_text END AS main_text,
            CASE WHEN d.kind IN ('near', 'review') THEN d.kind END AS noted,
@@ -64,7 +64,7 @@ FROM (
         OFFSET 0
     ) AS d ON true
     LEFT JOIN LATERAL (
-        SELECT state FROM urls
+        SELECT gone_at FROM urls
         WHERE host_id = q.host_id AND crawl_id = q.crawl_id AND key = q.key
         OFFSET 0
     ) AS u ON true
@@ -80,7 +80,7 @@ SELECT id, host_id, crawl_id, key, place, simhash, is_new, is_known, url, title,
 FROM (
     SELECT f.id, f.host_id, f.crawl_id, f.key, f.place, f.simhash, due.is_new, due.is_known, p.url, p.title,
            CASE WHEN d.kind IN ('near', 'review') THEN d.kind END AS noted,
-           coalesce(u.state = 'gone', false) AS is_gone,
+           u.gone_at IS NOT NULL AS is_gone,
            coalesce(sum(octet_length(p.main_text)) OVER earlier, 0) AS bytes_before
     FROM (
         SELECT *, coalesce(xmin = CAST(CAST(:made_by AS xid8) AS xid), false) AS is_known FROM fingerprints_due
@@ -106,7 +106,7 @@ FROM (
         OFFSET 0
     ) AS d ON true
     LEFT JOIN LATERAL (
-        SELECT state FROM urls
+        SELECT gone_at FROM urls
         WHERE NOT due.is_known AND host_id = f.host_id AND crawl_id = f.crawl_id AND key = f.key
         OFFSET 0
     ) AS u ON true
@@ -286,7 +286,6 @@ WHERE found.prints IS NOT NULL
 
 -- originals: the pages of fingerprints that can be an original: there, and no duplicate themselves
 -- LATERAL makes each a probe of every index: hashing all pages of a crawl took longer than all else of a comparison.
--- NULLIF hides the state from urls_due: without statistics all its entries of the crawl were read for each.
 SELECT f.id, f.host_id, f.key, p.url, p.title, p.start
 FROM fingerprints AS f
 CROSS JOIN LATERAL (
@@ -301,7 +300,7 @@ LEFT JOIN LATERAL (
 ) AS repeats ON true
 LEFT JOIN LATERAL (
     SELECT 1 AS is_one FROM urls AS u
-    WHERE u.host_id = f.host_id AND u.crawl_id = f.crawl_id AND u.key = f.key AND nullif(u.state, '') = 'gone'
+    WHERE u.host_id = f.host_id AND u.crawl_id = f.crawl_id AND u.key = f.key AND u.gone_at IS NOT NULL
     OFFSET 0
 ) AS gone ON true
 WHERE f.crawl_id = :crawl_id AND f.id = ANY(CAST(:ids AS bigint[]))
@@ -376,11 +375,11 @@ FROM duplicates AS d TABLESAMPLE SYSTEM (
         / greatest(pg_relation_size('duplicates'), 1)) AS real))
 JOIN crawls AS c ON c.id = d.crawl_id AND c.state = 'active'
 LEFT JOIN LATERAL (
-    SELECT u.state FROM urls AS u
+    SELECT u.state, u.gone_at FROM urls AS u
     WHERE u.host_id = d.of_host_id AND u.crawl_id = d.crawl_id AND u.key = d.of_key
     OFFSET 0
 ) AS o ON true
-WHERE d.of_key IS NOT NULL AND (o.state = 'gone' OR o.state IS NULL)
+WHERE d.of_key IS NOT NULL AND (o.gone_at IS NOT NULL OR o.state IS NULL)
 LIMIT :n
 
 -- part: delete the notes of duplicates whose original is gone, and queue them to find another

@@ -225,6 +225,29 @@ def test_what_is_gone_is_said_and_left_out_of_exports(worker: Worker, web: Web, 
     assert exported(worker, tmp_path)["/y"] == there
 
 
+def test_a_page_that_moved_is_gone_from_its_url_and_at_home_at_the_other(
+    worker: Worker, web: Web, tmp_path: Path
+) -> None:
+    """For good at once, for now when the next round says so too; until it is a page again."""
+    site, there = web.site(), ("done", False)
+    site.pages |= {"/": html("/x", "/y", "/z"), **{path: html(text=path * 30) for path in ("/x", "/y")}}
+    site.pages["/z"] = redirect("/y", 301)
+    start(worker, site.url())
+    run(worker)
+    site.pages |= {"/x": redirect("/new/x", 301), "/y": redirect("/new/y", 302), "/new/y": html(text="Sign in.")}
+    site.pages["/new/x"] = html(text="/x" * 30)
+    again(worker)
+    assert exported(worker, tmp_path) == {"/": there, "/y": there, "/new/x": there, "/new/y": there}
+    assert url(worker.engine, site.url("/new/x"))["alias_of"] is None, "the text is at home there, not a copy"
+    assert url(worker.engine, site.url("/z"))["gone_at"] is None, "it never was a page"
+    again(worker)
+    assert exported(worker, tmp_path) == {"/": there, "/new/x": there, "/new/y": there}
+    assert exported(worker, tmp_path, where=("state=gone",)) == {"/x": ("gone", True), "/y": ("gone", True)}
+    site.pages["/y"] = html(text="back")
+    again(worker)
+    assert exported(worker, tmp_path)["/y"] == there
+
+
 def test_a_round_with_the_worker_that_knows_every_key_misses_nothing(make: Callable[..., Worker], web: Web) -> None:
     """Known keys say that a row is there, not that it needs no fetch."""
     worker = make()

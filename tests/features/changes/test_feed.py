@@ -14,7 +14,7 @@ from app.features.changes import rows as cursors
 from app.features.changes.feed import Feed
 from app.features.changes.rows import Cursor, EventPlace
 from tests.crawl import loop
-from tests.crawl.web import Answer, Site, Web, html
+from tests.crawl.web import Answer, Site, Web, html, redirect
 from tests.features.changes.rebuilt import final, rebuilt, stored
 from tests.store.rows import make_crawl, make_host, one, sql
 from tests.store.statements import statements
@@ -75,6 +75,24 @@ def test_a_page_that_went_and_stays_as_it_was_has_returned(worker: Worker, site:
         (html(text="A page.", headers={"ETag": '"1"'}), [("returned", "/a")]),
     ):
         site.pages["/a"] = answer
+        again(worker)
+        assert events(worker, feed, site) == wanted
+    assert rebuilt(worker.engine, crawl.id) == stored(worker.engine, crawl.id)
+
+
+def test_a_page_that_moved_is_gone_and_new_elsewhere(worker: Worker, site: Site) -> None:
+    crawl = loop.start(worker, site.url())
+    loop.run(worker)
+    feed = Feed(worker.engine, crawl.id)
+    events(worker, feed, site)
+    for answer, wanted in (
+        (redirect("/c", 302), [("new", "/c")]),
+        (redirect("/c", 302), [("gone", "/a")]),
+        (redirect("/c", 301), []),
+        (html(text="A page."), [("returned", "/a")]),
+        (redirect("/c", 308), [("gone", "/a")]),
+    ):
+        site.pages |= {"/a": answer, "/c": html(text="A page of its own.")}
         again(worker)
         assert events(worker, feed, site) == wanted
     assert rebuilt(worker.engine, crawl.id) == stored(worker.engine, crawl.id)

@@ -123,7 +123,7 @@ def test_where_the_four_closest_are_gone_a_further_one_is_the_original(worker: W
     assert find_near(engine) == NearFound(pages=5)
     site.pages |= {"/": html(*paths, "/copy-1", "/copy-2"), "/copy-2": html(text=late)}
     again(worker)
-    sql(engine, "UPDATE urls SET state = 'gone' WHERE url = ANY(:urls)", urls=[site.url(each) for each in paths])
+    sql(engine, "UPDATE urls SET gone_at = now() WHERE url = ANY(:urls)", urls=[site.url(each) for each in paths])
     assert find_near(engine).near == 1
     assert notes(engine) == [("/copy-2", "near", "/copy-1")]
 
@@ -218,7 +218,7 @@ def test_a_duplicate_whose_original_is_gone_is_one_no_longer(worker: Worker, sit
     engine = crawled(worker, site, keep_fresh=False)
     find_near(engine)
     original = site.url(notes(engine)[0][2])
-    sql(engine, "UPDATE urls SET state = 'gone', due_at = now() WHERE url = :u", u=original)
+    sql(engine, "UPDATE urls SET state = 'gone', gone_at = now(), due_at = now() WHERE url = :u", u=original)
     assert find_near(engine) == NearFound(), "the crawl has ended: nothing of it moves"
     sql(engine, "UPDATE crawls SET state = 'active', finished_at = NULL, ended_because = NULL")
     assert find_near(engine) == NearFound(pages=1, reopened=1)
@@ -235,7 +235,9 @@ def test_an_alias_of_a_page_that_is_gone_is_fetched_again(worker: Worker, site: 
     site.pages[original] = Answer(status=410)
     go_round(engine, "c", worker.settings)
     sql(
-        engine, "UPDATE urls SET state = 'gone', due_at = now() + interval '1 day' WHERE url = :u", u=site.url(original)
+        engine,
+        "UPDATE urls SET state = 'gone', gone_at = now(), due_at = now() + interval '1 day' WHERE url = :u",
+        u=site.url(original),
     )
     sql(
         engine,
