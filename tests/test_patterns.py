@@ -22,7 +22,7 @@ KNOWN = {
     ("app/cli/out.py", "width"): "the width of a terminal",
     ("app/features/extract/handlers.py", "pattern"): "the user's handler",
     ("app/model/handler.py", "pattern"): "the user's handler",
-    ("app/parse/html/names.py", "_AROUND _PERHAPS_AROUND"): "our lists of names, in the same module",
+    ("app/parse/html/names.py", "_AROUND _PERHAPS_AROUND _TAGS"): "our lists of names, in the same module",
     ("app/parse/html/shell_data.py", "name"): "names of frameworks, in the same module",
     ("app/parse/html/tree.py", "_ENDS"): "names of elements, in the same module",
     ("app/plugins.py", "forms table"): "forms of statements of ours, and the plugin's table",
