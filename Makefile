@@ -38,6 +38,7 @@ ROOMS_SAID = -p tests.rooms -o console_output_style=classic
 THREE = $(BIN)/python -m pytest -q -n 3 --dist worksteal $(ROOMS_SAID)
 TESTS = $(THREE) -m 'not faults and (not acceptance or smoke)'
 WHOLE = 'faults or (acceptance and not smoke)'
+STILL = $(patsubst %,tests/test_%.py,docs errors held limits names patterns reasons site voice words)
 ROOMS = $(addprefix tests/,faults acceptance beat bench browser face features/archive features/extract features/focus features/render hostile local metrics parse runtime sandbox web workers)
 
 # Tests start a hundred processes of Python: without bytecode each of them would compile all of Tiptoe again.
@@ -51,10 +52,10 @@ gate: $(VENV)/dev.stamp ## what is checked without running the crawler: format, 
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@exec $(BIN)/python -m pytest -q tests/test_docs.py tests/test_errors.py tests/test_site.py tests/test_limits.py tests/test_names.py tests/test_voice.py
+	@exec $(BIN)/python -m pytest -q $(STILL)
 
 check: gate ## before a commit: the gate, then the tests
-	@exec $(TESTS) --ignore=tests/test_docs.py --ignore=tests/test_errors.py --ignore=tests/test_site.py --ignore=tests/test_limits.py --ignore=tests/test_names.py --ignore=tests/test_voice.py
+	@exec $(TESTS) $(addprefix --ignore=,$(STILL))
 
 coverage: $(VENV)/dev.stamp ## how much of policy, parse and crawl their tests run, lines and branches: at least 95 % each
 	@$(THREE) --cov --cov-report= tests/policy tests/parse tests/crawl $(ARGS)
