@@ -55,7 +55,7 @@ class Hit:
 class SearchResult:
     """The answer to a search.
 
-    matches   pages that match, among those that were ranked; duplicates are left out
+    matches   pages that match, among those that were ranked; duplicates and pages that are gone are left out
     is_all    False: there are more matches; the newest `RANKED` of them were looked at
     waiting   pages of the crawl that are not indexed yet, and so cannot be found; at most WAITING_MOST
     is_queued False: pages of before `--search` are still to be queued; `waiting` is too low

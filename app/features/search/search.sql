@@ -123,7 +123,7 @@ SELECT count(*) AS seen, count(*) FILTER (
     WHERE coalesce(CAST(:host_id AS bigint), s.host_id) = s.host_id AND s.words @@ s.loose) AS hits
 FROM newest AS s
 
--- find: the best of the newest matches, exact copies left out
+-- find: the best of the newest matches, exact copies and pages that are gone left out
 -- With the number of matches that were looked at (read), and of those that match in full (ranked). By time, the newest
 -- matches are found among the newest pages (common words), not by the index of words. MATERIALIZED, OFFSET 0 and the
 -- inner LIMIT hold the order: narrow rows first, then the words of the newest alone.
@@ -155,6 +155,9 @@ WITH asked AS MATERIALIZED (
     WHERE n.words @@ n.query AND NOT EXISTS (
         SELECT FROM duplicates AS d
         WHERE d.host_id = n.host_id AND d.crawl_id = n.crawl_id AND d.key = n.key AND d.kind IN ('body', 'text'))
+      AND NOT EXISTS (
+        SELECT FROM urls AS u
+        WHERE u.host_id = n.host_id AND u.crawl_id = n.crawl_id AND u.key = n.key AND u.gone_at IS NOT NULL)
 ), best AS MATERIALIZED (
     SELECT * FROM ranked ORDER BY rank DESC, changed_at DESC, key LIMIT :n
 )

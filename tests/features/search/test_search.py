@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from app.admin import crawls
 from app.crawl.state.worker import Worker
 from app.errors import InputError
 from app.features.search.find import RANKED, index_all, index_pages, search_pages
 from tests.crawl.loop import run, start
-from tests.crawl.web import Site, Web, html
+from tests.crawl.web import Answer, Site, Web, html, redirect
 from tests.store.rows import make_crawl, make_host, sql
 
 TEXTS = {
@@ -140,6 +141,18 @@ def test_a_duplicate_is_left_out(worker: Worker, site: Site) -> None:
     run(worker)
     found = search_pages(worker.engine, worker.settings, "c", "pasta salt")
     assert (len(found.hits), found.matches) == (1, 1)
+
+
+def test_a_page_that_is_gone_or_moved_is_left_out(crawled: Worker, site: Site) -> None:
+    moved = site.pages["/pasta"]
+    site.pages |= {"/pasta": redirect("/noodles"), "/noodles": moved}
+    crawls.go_round(crawled.engine, "c", crawled.settings)
+    run(crawled)
+    assert paths(crawled, "pasta") == ["/noodles"]
+    site.pages["/noodles"] = Answer(status=410)
+    crawls.go_round(crawled.engine, "c", crawled.settings)
+    run(crawled)
+    assert paths(crawled, "pasta") == []
 
 
 def test_the_limit_is_of_what_is_shown_and_matches_are_counted(crawled: Worker) -> None:
