@@ -53,6 +53,8 @@ def note(batches: Sequence[Batch], tx: Connection) -> set[Where]:
 
 def _staying(batches: Sequence[Batch], stored: Mapping[Where, CopiedPage]) -> dict[Where, CopiedPage]:
     """Originals that the batches leave where they are: a page that moves is at home where it moves to."""
+    if not stored:
+        return {}
     leaving = {
         (result["host_id"], result["crawl_id"], result["key"])
         for result in (result for batch in batches for result in batch.results)
