@@ -31,6 +31,11 @@ def registrable_domain(host: str) -> str | None:
     return ".".join(labels[-2:]) if len(labels) > 1 and all(labels[-2:]) else None
 
 
+def site_of(host: str) -> str:
+    """The registrable domain of a host, or the host where it has none."""
+    return registrable_domain(host) or host
+
+
 @lru_cache(maxsize=1)
 def _suffix_list() -> Any:
     # Imported late: it pulls in requests and costs 0.12 s, which commands that judge no domain need not pay.

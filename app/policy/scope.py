@@ -12,7 +12,7 @@ from typing import assert_never
 
 from app.errors import InputError
 from app.model import Refusal, Url
-from app.policy.host import registrable_domain
+from app.policy.host import site_of
 from app.policy.url import normal_escapes, readable
 
 _MOST_NAMED = 5
@@ -71,7 +71,7 @@ def scope_of(
     return Scope(
         kind=kind,
         hosts=frozenset(seed.host for seed in seeds),
-        domains=frozenset(_domain(seed.host) for seed in seeds),
+        domains=frozenset(site_of(seed.host) for seed in seeds),
         prefixes=tuple(dict.fromkeys(_prefix(seed) for seed in seeds)),
         include=tuple(_pattern("include", text) for text in include),
         exclude=tuple(_pattern("exclude", text) for text in exclude),
@@ -86,7 +86,7 @@ def taken_in(scope: Scope, source: Url, target: Url) -> str | None:
     It counts as its host, for PREFIX as itself. Within one origin a prefix stays as narrow as it was asked for. Another
     site is not added (`leads_away`), and nothing beyond MOST_TAKEN_IN.
     """
-    is_near = _domain(source.host) == _domain(target.host) and _within(scope, source)
+    is_near = site_of(source.host) == site_of(target.host) and _within(scope, source)
     if scope.redirects >= MOST_TAKEN_IN or (not is_near and leads_away(scope, target.host)):
         return None
     if _within(scope, target) or (scope.kind is ScopeKind.PREFIX and source.origin == target.origin):
@@ -101,12 +101,12 @@ def leads_away(scope: Scope, host: str) -> bool:
     """
     if scope.kind is ScopeKind.ANY or host in scope.hosts:
         return False
-    return _domain(host) not in _sites(scope.seeds)
+    return site_of(host) not in _sites(scope.seeds)
 
 
 @lru_cache(maxsize=64)  # seeds can be many, and the scope is made anew for each redirect that comes into it
 def _sites(hosts: frozenset[str]) -> frozenset[str]:
-    return frozenset(map(_domain, hosts))
+    return frozenset(map(site_of, hosts))
 
 
 def widened(scope: Scope, folders: Sequence[str]) -> Scope:
@@ -156,7 +156,7 @@ def may_authenticate(scope: Scope, url: Url) -> bool:
 
 
 def _is_beside_a_seed(scope: Scope, host: str) -> bool:
-    domain = _domain(host)
+    domain = site_of(host)
     seeds = (*scope.domains, *scope.hosts, *map(host_of_folder, scope.prefixes))
     return any(each == domain or each.endswith(f".{domain}") for each in seeds if each not in scope.added)
 
@@ -192,7 +192,7 @@ def _within(scope: Scope, url: Url) -> bool:
         case ScopeKind.HOST:
             return url.host in scope.hosts
         case ScopeKind.DOMAIN:
-            return url.host in scope.hosts or _domain(url.host) in scope.domains
+            return url.host in scope.hosts or site_of(url.host) in scope.domains
         case ScopeKind.PREFIX:
             return url.text.startswith(scope.prefixes) or normal_escapes(url.text).startswith(scope.prefixes)
         case ScopeKind.ANY:
@@ -214,10 +214,6 @@ def _is_found(patterns: Sequence[re.Pattern[str]], text: str) -> bool:
 def _spellings(text: str) -> Sequence[str]:
     """A URL as it is sent, with its escapes in the normal form, and with the letters that they stand for."""
     return (text, normal := normal_escapes(text), readable(normal)) if "%" in text else (text,)
-
-
-def _domain(host: str) -> str:
-    return registrable_domain(host) or host
 
 
 def _prefix(seed: Url) -> str:

@@ -34,7 +34,7 @@ from app.model import Cause, Origin, Refusal, RequestKind, Url, VisitEnding
 from app.parse.sitemap.sitemap import Child, Entry, SitemapReading
 from app.policy import recrawl
 from app.policy.candidate import Candidate, in_front
-from app.policy.host import registrable_domain
+from app.policy.host import registrable_domain, site_of
 from app.policy.lifecycle import UrlEvent
 from app.policy.scope import Scope, ScopeKind, leads_away
 from app.policy.url import Canon
@@ -76,7 +76,7 @@ def discover(worker: Worker, origins: HostOrigins, picked: Picked, batch: Batch,
     for url in found:
         if isinstance(url, Refusal):
             continue
-        is_elsewhere = not (_is_named(scope, url.host) or _domain(url.host) == _domain(origin.host))
+        is_elsewhere = not (_is_named(scope, url.host) or site_of(url.host) == site_of(origin.host))
         elsewhere += is_elsewhere
         if is_elsewhere and elsewhere > ELSEWHERE_MOST:
             admit.suppress(known, batch, due.crawl_id, url, Refusal.SCOPE, found_on=found_on, detail=_TOO_MANY)
@@ -242,10 +242,6 @@ def _note(worker: Worker, lease: Lease, due: Due, reading: SitemapReading | List
 def _is_named(scope: Scope, host: str) -> bool:
     """Not one that some link led to. Seeds, whatever the scope, are known by their depth."""
     return host in scope.hosts or (scope.kind is ScopeKind.DOMAIN and registrable_domain(host) in scope.domains)
-
-
-def _domain(host: str) -> str:
-    return registrable_domain(host) or host
 
 
 def _join(canon: Canon, base: Url, value: Entry | Child) -> tuple[Url | Refusal, datetime | None]:

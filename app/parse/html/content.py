@@ -8,7 +8,6 @@ own; `bench/main_text_sample.py` shows what they yield. Link density: Kohlschüt
 Boilerplate Detection using Shallow Text Features (2010).
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -17,7 +16,6 @@ from typing import NamedTuple
 from app.parse.html import names
 from app.parse.html.blocks import CELLS, ENOUGH_CHARS, HEADINGS, QUESTIONS, THREAD, Blocks, is_named_main
 
-_WORD = re.compile(r"[^\W_]+")
 # What is judged by its links. An item or a paragraph of a list is not: a list is kept or left as a whole.
 _BOXES = frozenset(
     {"ul", "ol", "dl", "div", "section", "table", "tbody", "tr", "td", "p", "form", "article", "figure", "header"}
@@ -427,7 +425,7 @@ def _is_named_around(blocks: Blocks, n: int, *, is_needed: bool) -> bool:
     if verdict == names.TAGS and blocks.links[n] * 2 < blocks.sizes[n] >= _CELL_CHARS:
         return False  # what a reference says of parameters
     above = blocks.parents[n]
-    is_cell = blocks.is_grid(above) or "table" in _WORD.findall(blocks.names[above].lower())
+    is_cell = blocks.is_grid(above) or "table" in names.WORD.findall(blocks.names[above].lower())
     return blocks.sizes[n] >= _CELL_CHARS or not is_cell
 
 

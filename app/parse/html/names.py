@@ -34,7 +34,7 @@ _PERHAPS_AROUND = re.compile(
 )
 # Articles list their tags so, as links or in a few words; references what they say of a parameter.
 _TAGS = re.compile(r"(?<![a-z])(?<!at-)tags?(?![a-z]|_title)")
-_WORD = re.compile(r"[^\W_]+")
+WORD = re.compile(r"[^\W_]+")
 _TALK = re.compile(r"(?<![a-z])(?:comments?|commentlist|replies|respond)(?![a-z])", re.IGNORECASE)
 _ANY = re.compile(f"(?:{_AROUND.pattern})|(?:{_PERHAPS_AROUND.pattern})|(?:{_TAGS.pattern})", re.VERBOSE)
 _BODY = re.compile(
@@ -102,8 +102,8 @@ def _heard(names: str) -> int:
 
 def is_heading(names: str, heading: str) -> bool:
     """Whether the id among the names of a section is its heading, as manuals have them."""
-    words = _WORD.findall(anchor_of(names))
-    return bool(words) and words == _WORD.findall(heading.lower())
+    words = WORD.findall(anchor_of(names))
+    return bool(words) and words == WORD.findall(heading.lower())
 
 
 def is_slug(anchor: str, text: str, *, is_heading: bool) -> bool:
@@ -118,7 +118,7 @@ def is_slug(anchor: str, text: str, *, is_heading: bool) -> bool:
         return True
     if (dot or "_" in member) and member in said:
         return True
-    return is_heading and "".join(_WORD.findall(anchor)).rstrip("0123456789") in "".join(_WORD.findall(text.lower()))
+    return is_heading and "".join(WORD.findall(anchor)).rstrip("0123456789") in "".join(WORD.findall(text.lower()))
 
 
 def is_body(names: str) -> bool:

@@ -14,6 +14,7 @@ from app.beat.promote import promote
 from app.crawl.state.worker import Worker
 from app.features.export.export import export_rows
 from app.features.export.plan import ExportWish
+from app.store import crawls as crawl_rows
 from tests.crawl.loop import go, run, start
 from tests.crawl.web import Answer, Hit, Web, html, redirect
 from tests.store.rows import one, sql, url
@@ -246,6 +247,23 @@ def test_a_page_that_moved_is_gone_from_its_url_and_at_home_at_the_other(
     site.pages["/y"] = html(text="back")
     again(worker)
     assert exported(worker, tmp_path)["/y"] == there
+
+
+def test_a_page_that_moves_to_one_of_the_same_settle_is_at_home_there(worker: Worker, web: Web) -> None:
+    site = web.site()
+    site.pages |= {"/": html("/x", "/new/x"), "/x": html(text="x" * 30), "/new/x": html(text="Soon.")}
+    start(worker, site.url())
+    run(worker)
+    began = sql(worker.engine, "SELECT clock_timestamp() AS at")[0]["at"]
+    site.pages |= {"/new/x": site.pages["/x"], "/x": redirect("/new/x", 308)}
+    again(worker)
+    assert (url(worker.engine, site.url("/x"))["state"], url(worker.engine, site.url("/new/x"))["state"]) == (
+        "alias",
+        "resting",
+    )
+    assert sql(worker.engine, "SELECT count(*) AS n FROM duplicates")[0]["n"] == 0
+    with worker.engine.connect() as tx:
+        assert crawl_rows.brought(tx, 1, since=began).gone == 1
 
 
 def test_a_round_with_the_worker_that_knows_every_key_misses_nothing(make: Callable[..., Worker], web: Web) -> None:
