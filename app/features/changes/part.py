@@ -204,7 +204,8 @@ def why_not(reply: Reply | Unsent) -> str | None:
     if reply.failure is Failure.ADDRESS:
         return f"its address may not be contacted: {reply.detail}"
     if reply.failure is not None:
-        return f"it did not answer in full within {DEADLINE_S:g} s: {reply.failure}, {reply.detail}"
+        late = f" in full within {DEADLINE_S:g} s" if reply.failure is Failure.TIMEOUT else ""
+        return f"it did not answer{late}: {reply.failure}, {reply.detail}"
     return f"it answered {reply.status}"
 
 

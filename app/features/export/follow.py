@@ -5,6 +5,7 @@ a while, and skips what it has written. The last pass of a run looks back as far
 """
 
 import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -107,8 +108,8 @@ def check(to: str) -> None:
         rows.check(columns_of(name is None))
         if name is None and place.get(progress.NAME) is None and any(Path(to).iterdir()):
             raise InputError(f"--to {to}", "holds other files; name a new folder")
-        if name is not None and os.path.lexists(to) and not Path(to).is_file():
-            raise InputError(f"--to {to}", "is no plain file; name another")
+        if name is not None and os.path.lexists(to) and not stat.S_ISREG(os.lstat(to).st_mode):
+            raise InputError(f"--to {to}", "is a link, or no plain file; name another")
 
 
 @contextmanager
@@ -125,7 +126,7 @@ def following(engine: Engine, settings: Settings, crawl: Crawl, to: str) -> Iter
             state = progress.recall(place, wish) or state
             since = datetime.fromisoformat(state.next_since) if state.next_since else None
         else:
-            file = stack.enter_context(Path(to).open("a+b"))
+            file = stack.enter_context(_plain(to))
             written = _recalled(file, to)
         yield PageFollower(
             engine=engine,
@@ -137,6 +138,14 @@ def following(engine: Engine, settings: Settings, crawl: Crawl, to: str) -> Iter
             since=since,
             written=written,
         )
+
+
+def _plain(to: str) -> BinaryIO:
+    """Open a file to append to. Raises InputError for a link, which in a shared folder may lead to another of ours."""
+    try:
+        return open(to, "a+b", opener=lambda path, flags: os.open(path, flags | os.O_NOFOLLOW, 0o666))
+    except OSError as error:
+        raise InputError(f"--to {to}", f"cannot be opened ({error.strerror}); name another file") from error
 
 
 def _append(file: BinaryIO, lines: bytes) -> None:

@@ -55,7 +55,7 @@ HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 # does is only laid out oddly. They take a byte in Python's strings where others make every letter take two.
 # A block is _OPEN, its tag and names, _NAMES_END, what is in it, _CLOSE. An _OPEN alone is a break.
 _OPEN, _NAMES_END, _CLOSE, _LINK, _LINK_END = "\x8d\x81\x8f\x90\x9d"
-_PERMALINKS = frozenset((*"¶#§🔗\u200b", *map(chr, range(0xE000, 0xF900))))  # alone in a link to where it stands; icons
+_PERMALINKS = frozenset((*"¶#§🔗\u200b↑↩", "↩\ufe0e", *map(chr, range(0xE000, 0xF900))))  # alone in a link; icons
 _SENTENCE_ENDS = frozenset(".!?…:;。！？”\"')»")
 _MAX_NAME_CHARS = 300
 _LONG_BYTES, _SENTENCE_BYTES = 80, 40  # of UTF-8: a script with fewer letters a word has more bytes a letter

@@ -27,7 +27,7 @@ _LANGUAGE = re.compile(r"[a-z]{2,8}(?:-[a-z0-9]{1,8})*")
 _MAX_LANGUAGE_CHARS = 35
 # Raised whenever something else is read of a page than before: its text, title, language, dates, or what it says of
 # itself. Stored texts of other versions are then read again from the archive, and are not compared with new ones.
-READER = 11
+READER = 12
 # Types that `read` reads, the preferred first: the body of a page of any other type is not read. Beside these, XML that
 # is XHTML by its root element.
 MEDIA_TYPES = (media_type.HTML, media_type.XHTML, media_type.TEXT, "text/*")

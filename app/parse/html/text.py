@@ -1,7 +1,7 @@
 """The readable text of a tree, without the boilerplate that surrounds it on every page of a site."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from lxml import etree
@@ -26,6 +26,13 @@ _OPENED = re.compile(
     r"(?![a-z])"
 )
 _NUMBERS = frozenset("linenos lineno linenumber line-number line-numbers linenums ln lnt".split())  # noqa: SIM905  # a list literal takes a line per word
+# Links past the navigation, for those who hear a page; they may stand within its content: `skip-link`, `mw-jump-link`.
+_SKIPS = etree.XPath(
+    "descendant::a[starts-with(@href, '#')][contains(@class, 'skip') or contains(@class, 'jump-link')]"
+)
+# Of a link behind a heading, or in it, by which its section is edited: `mw-editsection`, `edit-link`.
+_EDITS = re.compile(r"(?<![a-z])edit(?:[-_]?(?:section|link|button|icon))?(?![a-z])", re.IGNORECASE)
+_MOST_EDITS_CHARS = 100
 _FIRST_NUMBER = 6  # elements of a pre: the first number is one of them
 _MOST_READ = 4  # times the text of a pre
 _DOCUMENT = ("html", "body")
@@ -164,6 +171,7 @@ def prepare(root: Element, hidden: Sequence[Element]) -> None:
     """
     for element in [e for e in hidden if e.tag not in _DOCUMENT and not _is_opened(e)]:
         element.tag = blocks.HIDDEN
+    _empty(_SKIPS(root))
     cells: set[Element] = set()
     titled = tree.title(root)
     title = "" if titled is None else fold(titled.text).lower()
@@ -177,6 +185,7 @@ def prepare(root: Element, hidden: Sequence[Element]) -> None:
             _part(element)
         elif element.tag != "template":
             _unlink(element, title)
+            _drop_edits(element)
         elif (element.get("shadowrootmode") or "").lower() in {"open", "closed"}:
             element.tag = "div"
 
@@ -256,6 +265,31 @@ def _unlink(heading: Element, title: str) -> None:
             link.tag = "span"
 
 
+def _drop_edits(heading: Element) -> None:
+    """Empty what is there to edit the section of a heading: a part of it, or what stands behind it."""
+    parts = list(filter(_is_for_editing, heading))
+    if parts and len(fold(_all_text(heading))) > len(fold(" ".join(map(_all_text, parts)))):
+        _empty(parts)
+    behind = heading.getnext()
+    if behind is not None and _is_for_editing(behind):
+        _empty([behind])
+
+
+def _empty(elements: Iterable[Element]) -> None:
+    for element in elements:
+        element.clear(keep_tail=True)
+        element.tag = "span"
+
+
+def _is_for_editing(part: Element) -> bool:
+    return (
+        part.tag in ("a", "span", "small")
+        and _EDITS.search(part.get("class") or "") is not None
+        and next(part.iter("a"), None) is not None
+        and len(fold(_all_text(part))) <= _MOST_EDITS_CHARS
+    )
+
+
 def _names_of(heading: Element) -> set[str | None]:
     """The names by which a link leads to a heading: its own, of what is in it, and of what is around it."""
     above = heading.getparent()
@@ -280,7 +314,7 @@ def _mark_formulas(root: Element) -> None:
             _mark_formula(script, script.text or "", is_block="mode=display" in kind)
             drawn = script.getprevious()
             if drawn is not None and "MathJax" in (drawn.get("class") or ""):  # a browser has drawn it already
-                drawn.clear(keep_tail=True)
+                _empty([drawn])
             script.tag = "span"
     if any(_DRAWER.search(script.get("src") or "") for script in scripts):
         for element in _WRITTEN(root):
@@ -307,8 +341,7 @@ def _write_formula(formula: Element) -> None:
     for beside in (formula, formula.getparent()):
         drawn = beside.getnext() if beside is not None and beside.tag in ("math", "span") else None
         if drawn is not None and drawn.get("aria-hidden") == "true":  # KaTeX, MediaWiki: the same as a picture
-            drawn.clear(keep_tail=True)
-            drawn.tag = "span"
+            _empty([drawn])
     formula.clear()
     formula.text, formula.tail = tree.legal(written), formula_tail and tree.legal(formula_tail)
 

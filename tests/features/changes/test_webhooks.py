@@ -173,6 +173,14 @@ def test_one_that_answers_for_ever_is_cut_off(crawled: Worker) -> None:
     assert "did not answer in full" in one(crawled.engine, "SELECT why FROM webhooks")
 
 
+def test_one_where_nothing_listens_is_not_called_late(crawled: Worker) -> None:
+    with closing(socket.socket()) as bound:
+        bound.bind(("127.0.0.1", 0))
+        add(crawled, f"http://127.0.0.1:{bound.getsockname()[1]}/hook")
+        assert part.deliver(crawled.engine, crawled.settings, crawled.send) == 0
+    assert "it did not answer: refused" in one(crawled.engine, "SELECT why FROM webhooks")
+
+
 def test_of_a_body_without_end_little_is_read(crawled: Worker) -> None:
     replies = []
 

@@ -150,5 +150,18 @@ def test_a_file_of_other_lines_is_left_alone(planted: Planted, text: str) -> Non
 
 def test_a_pipe_is_no_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.jsonl")
-    with pytest.raises(InputError, match="is no plain file; name another"):
+    with pytest.raises(InputError, match="no plain file; name another"):
         check(str(tmp_path / "pipe.jsonl"))
+
+
+def test_a_link_is_not_written_through(planted: Planted) -> None:
+    empty = planted.folder.parent / "of-somebody.jsonl"
+    empty.touch()
+    link = planted.folder / "pages.jsonl"
+    link.symlink_to(empty)
+    with pytest.raises(InputError, match="is a link"):
+        check(str(link))
+    came_later = following(planted.engine, planted.settings, crawls.find(planted.engine, "docs"), str(link))
+    with pytest.raises(InputError, match="cannot be opened"), came_later as follower:
+        follower.look()
+    assert empty.read_bytes() == b""

@@ -40,6 +40,35 @@ def read(markup: str) -> str:
         pytest.param("<table><tr><td><pre>1\n2</pre><td><pre>a\n b</pre></table>", "a\n b", id="without their numbers"),
         pytest.param("<h2>T<a href=#t>¶</a></h2><p>a # b<a href=x> § </a>", "T\na # b", id="permalinks are gone"),
         pytest.param(
+            "<p>a<ol><li><b><a href=#r1>↑</a></b> A book<li>B book <a href=#r2>↩\ufe0e</a></ol><p>press ↑",
+            "a\nA book\nB book\npress ↑",
+            id="arrows that lead back from a note",
+        ),
+        pytest.param(
+            "<h2>Ports<span class=mw-editsection><span>[</span><a href=/w?action=edit&amp;section=1>Bearbeiten</a>"
+            " | <a href=/q>Quelltext</a><span>]</span></span></h2><p>a",
+            "Ports\na",
+            id="links to edit a section, in its heading",
+        ),
+        pytest.param(
+            "<div><h2>Ports</h2><span class=mw-editsection>[<a href=/w?action=edit>edit</a>]</span></div><p>a"
+            "<h3>Ships<a class='edit-link' href=/e>Edit</a></h3><p>b",
+            "Ports\na\nShips\nb",
+            id="links to edit a section, behind its heading",
+        ),
+        pytest.param(
+            "<h2><span class=edit><a href=/h>History</a></span></h2><p>a<h2>Editions</h2><a class=editions href=/x>all"
+            "</a><h2>How to edit</h2><span class=edit>Press it.</span>",
+            "History\na\nEditions\nall\nHow to edit\nPress it.",
+            id="no links to edit a section",
+        ),
+        pytest.param(
+            "<main><h1>T</h1><a class=mw-jump-link href=#n>Jump to navigation</a><a class=skip-link href=#m>Skip</a>"
+            "<p>a <a class=skip href=/next>b</a>",
+            "T\na b",
+            id="links past the navigation",
+        ),
+        pytest.param(
             "<p>a <math><mi>x</mi><annotation encoding=application/x-tex>x_1</annotation></math> b",
             "a $x_1$ b",
             id="TeX",
