@@ -51,6 +51,11 @@ _MOST_QUOTED = 16
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _BLANKS_BYTES = 64  # between "=" and a value, as far as we look for the former
 _OPENING = re.compile(rb"<[A-Za-z]")
+# The declarations of XHTML's document type, which a parser of HTML takes for text from their first ">" on.
+_DECLARED = re.compile(
+    rb"(?:\s++|<\?[^>]{0,200}+>|<!--[^>]{0,2000}+>)*+<!DOCTYPE[^\[>]{0,500}+(\[[^\]]{0,8000}+\])\s{0,9}>",
+    re.IGNORECASE,
+)
 _SCRIPT = re.compile(rb"<script[\s>]", re.IGNORECASE)
 _SCRIPT_TAG_BYTES = 1000
 _SEPARATORS = b"\t\n\f\r /\"'"  # an attribute begins after one of these
@@ -66,6 +71,8 @@ def grow(markup: bytes) -> Element | None:
     try:
         if not is_cheap(markup):
             return None
+        if declared := _DECLARED.match(markup):
+            markup = markup[: declared.start(1)] + markup[declared.end(1) :]
         root: Element | None = etree.fromstring(markup, _own.parser)
     except etree.LxmlError as error:
         if getattr(error, "code", None) == etree.ErrorTypes.ERR_NO_MEMORY:

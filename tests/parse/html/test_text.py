@@ -40,6 +40,11 @@ def read(markup: str) -> str:
         pytest.param("<table><tr><td><pre>1\n2</pre><td><pre>a\n b</pre></table>", "a\n b", id="without their numbers"),
         pytest.param("<h2>T<a href=#t>¶</a></h2><p>a # b<a href=x> § </a>", "T\na # b", id="permalinks are gone"),
         pytest.param(
+            '<?xml version="1.0"?>\n<!-- a --><!DOCTYPE html [\n<!ENTITY nbsp "&#xA0;">\n]>\n<p>a ]>',
+            "a ]>",
+            id="declarations of a document type",
+        ),
+        pytest.param(
             "<p>a<ol><li><b><a href=#r1>↑</a></b> A book<li>B book <a href=#r2>↩\ufe0e</a></ol><p>press ↑",
             "a\nA book\nB book\npress ↑",
             id="arrows that lead back from a note",
