@@ -27,12 +27,9 @@ _LEAST_SHARE = 8  # of the sentences, one part in so many must stay; of the text
 _FAIR_SHARE = 4  # <main> counts when it holds at least one part in so many of the page
 _INDEX_SHARE = 4  # where sentences are a smaller part of what holds the content, titles and links are it
 _FEWEST_CARDS, _CARD_PROSE = 3, 200  # teasers: at least so many, and so many characters after the title of each
-_PART_PROSE = 300  # of a block whose name may be that of a part of the article
 _TITLE_LINES = 2
 _WRAPS_MOST = 20  # of a list, that hold little else
-_LINES_BEFORE = 20  # of a comment: blocks that nest look no farther back, each of them
 _LEAST = 2  # rows of so many cells and more, in a table of data that nothing heads; half of its rows are such
-_CELL_CHARS = 80  # a cell with fewer is no column of navigation
 _INTRODUCING = frozenset(":：；;")  # ends of a text
 
 
@@ -80,6 +77,8 @@ def _judged(blocks: Blocks, outside: list[bool], top: int) -> list[bool]:
     by_links = not is_index
     for rules in (_Rules(True, by_links), _Rules(False, by_links), _Rules(True, False)):
         keep = _without(blocks, scoped, within, rules)
+        if rules.by_names:
+            _drop_hollow(blocks, keep, within)
         if _is_enough(blocks, keep, top):
             return keep
     return scoped
@@ -114,6 +113,25 @@ def _is_enough(blocks: Blocks, keep: list[bool], top: int) -> bool:
 def _prose(blocks: Blocks, keep: list[bool]) -> int:
     """The characters of the sentences that are kept."""
     return sum([prose for at, _, _, prose, _ in blocks.lines if prose and keep[at]])
+
+
+def _drop_hollow(blocks: Blocks, keep: list[bool], within: range) -> None:
+    """Leave out blocks that are named for comments and the like, and have their heading left: what is under it went."""
+    found = [
+        n
+        for n in within
+        if keep[n] and blocks.headed[n] and blocks.names[n] and names.is_around(blocks, n, is_needed=True)
+    ]
+    if not found:
+        return
+    left = [0] * len(keep)
+    for at, _, _, prose, _ in blocks.lines:
+        left[at] += prose * keep[at]
+    _with_inner(blocks, left)
+    for n in found:
+        if not left[n]:
+            end = _end(blocks, n)
+            keep[n:end] = [False] * (end - n)
 
 
 def _scope(blocks: Blocks, outside: list[bool]) -> int:
@@ -204,7 +222,7 @@ def _without(blocks: Blocks, scoped: list[bool], within: range, rules: _Rules) -
             (
                 named[n]
                 and n not in comments
-                and _is_named_around(
+                and names.is_around(
                     blocks,
                     n,
                     is_needed=sizes[n] > most or n in titled or code[n] * 2 > sizes[n] or _is_data(blocks, n, held),
@@ -257,7 +275,7 @@ def _is_part(blocks: Blocks, n: int) -> bool:
         above in HEADINGS
         or (tag == "p" and above in {"li", "dd", "td", "blockquote"})
         or (tag in {"ul", "ol"} and above == "li")
-        or (tag == "td" and blocks.sizes[n] < _CELL_CHARS)
+        or (tag == "td" and blocks.sizes[n] < names.CELL_CHARS)
         or "caption" in blocks.names[n].split()
     )
 
@@ -403,43 +421,3 @@ def _held(blocks: Blocks, tables: _Tables) -> dict[int, _Amounts]:
 def _is_data(blocks: Blocks, n: int, held: Mapping[int, _Amounts]) -> bool:
     """Whether a block is for the most part `headed` tables of data, which are no links."""
     return n in held and held[n].chars * 2 > blocks.sizes[n] and held[n].linked * 2 < held[n].chars
-
-
-def _is_named_around(blocks: Blocks, n: int, *, is_needed: bool) -> bool:
-    """Whether the names of a block say that it stands around the content, and nothing in it outvotes them.
-
-    is_needed: it holds most of the text, or the title, or is a table of data, or code
-    """
-    if (said := names.of(blocks.names[n])) is None:
-        return False
-    is_heading, (first, text, linked, *_) = blocks.tags[n] in HEADINGS, blocks.lines[blocks.starts[n]]
-    is_header = is_heading or (blocks.tags[first] in HEADINGS and len(text) == blocks.sizes[n] and not linked)
-    verdict = said.by_class if said.by_class == names.SURE or not is_header else names.NONE
-    if said.by_id > said.by_class and not is_heading and not _is_slug(blocks, n, said.anchor):
-        verdict = said.by_id
-    if verdict == names.SURE:
-        is_aside = blocks.is_aside(blocks.parents[n]) or (blocks.prose[n] and blocks.is_aside(n))
-        return not (is_aside or (blocks.prose[n] and _is_lone_comment(blocks, n)))
-    if verdict == names.NONE or is_needed or blocks.prose[n] >= _PART_PROSE or blocks.titles[n]:
-        return False
-    if verdict == names.TAGS and blocks.links[n] * 2 < blocks.sizes[n] >= _CELL_CHARS:
-        return False  # what a reference says of parameters
-    above = blocks.parents[n]
-    is_cell = blocks.is_grid(above) or "table" in names.WORD.findall(blocks.names[above].lower())
-    return blocks.sizes[n] >= _CELL_CHARS or not is_cell
-
-
-def _is_lone_comment(blocks: Blocks, n: int) -> bool:
-    """Whether it is named a comment, alone beside it, and no sentence stands before it there: one of the code's author,
-    as references have them. Those of readers follow what they are about, or each other."""
-    if n not in blocks.lone_comments:
-        return False
-    first = blocks.starts[n]
-    before = blocks.lines[max(blocks.starts[blocks.parents[n]], first - _LINES_BEFORE) : first]
-    return not any(read for _, _, _, read, _ in before)
-
-
-def _is_slug(blocks: Blocks, n: int, anchor: str) -> bool:
-    """Whether the id of a block is made of the heading that it begins with, or of the code."""
-    at, text, *_ = blocks.lines[blocks.starts[n]]
-    return names.is_slug(anchor, text, is_heading=blocks.tags[at] in HEADINGS or blocks.tags[at] == "dt")

@@ -7,6 +7,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from app.parse.html.blocks import HEADINGS, Blocks
+
 # Words of class names, ids and roles. Anything but a letter parts them: "related-posts", "post_related", "js-share".
 # The first kind says what a block is; the second, used for parts of an article too, yields to sentences.
 _AROUND = re.compile(
@@ -48,6 +50,9 @@ _SUFFIX = re.compile(r"(?<=[^\W_])_{1,2}(?=[\w+-]{0,5}[A-Z])(?=[\w+-]{0,5}[\d_+-
 # The head of a class, a call, or that of a function: not "Comments(3)", nor "comment(s)".
 _SIGNATURE = re.compile(r"^(?:class|struct|enum|interface|trait) (\w++)|(?<!\w)(\w++)[?!=]?\((?!\d|s\))")
 _SIGNATURE_CHARS = 500
+CELL_CHARS = 80  # a cell with fewer is no column of navigation
+_PART_PROSE = 300  # of a block whose name may be that of a part of the article
+_LINES_BEFORE = 20  # of a comment: blocks that nest look no farther back, each of them
 NONE, TAGS, PERHAPS, SURE = range(4)  # whether a block stands around the content
 
 
@@ -67,6 +72,46 @@ def of(names: str) -> Verdicts | None:
     names = _SUFFIX.sub("", names)
     others, anchor = _parted(names)
     return Verdicts(_heard(others), _heard(anchor), anchor)
+
+
+def is_around(blocks: Blocks, n: int, *, is_needed: bool) -> bool:
+    """Whether the names of a block say that it stands around the content, and nothing in it outvotes them.
+
+    is_needed: it holds most of the text, or the title, or is a table of data, or code
+    """
+    if (said := of(blocks.names[n])) is None:
+        return False
+    is_heading, (first, text, linked, *_) = blocks.tags[n] in HEADINGS, blocks.lines[blocks.starts[n]]
+    is_header = is_heading or (blocks.tags[first] in HEADINGS and len(text) == blocks.sizes[n] and not linked)
+    verdict = said.by_class if said.by_class == SURE or not is_header else NONE
+    if said.by_id > said.by_class and not is_heading and not _is_made_of_text(blocks, n, said.anchor):
+        verdict = said.by_id
+    if verdict == SURE:
+        is_aside = blocks.is_aside(blocks.parents[n]) or (blocks.prose[n] and blocks.is_aside(n))
+        return not (is_aside or (blocks.prose[n] and _is_lone_comment(blocks, n)))
+    if verdict == NONE or is_needed or blocks.prose[n] >= _PART_PROSE or blocks.titles[n]:
+        return False
+    if verdict == TAGS and blocks.links[n] * 2 < blocks.sizes[n] >= CELL_CHARS:
+        return False  # what a reference says of parameters
+    above = blocks.parents[n]
+    is_cell = blocks.is_grid(above) or "table" in WORD.findall(blocks.names[above].lower())
+    return blocks.sizes[n] >= CELL_CHARS or not is_cell
+
+
+def _is_lone_comment(blocks: Blocks, n: int) -> bool:
+    """Whether it is named a comment, alone beside it, and no sentence stands before it there: one of the code's author,
+    as references have them. Those of readers follow what they are about, or each other."""
+    if n not in blocks.lone_comments:
+        return False
+    first = blocks.starts[n]
+    before = blocks.lines[max(blocks.starts[blocks.parents[n]], first - _LINES_BEFORE) : first]
+    return not any(read for _, _, _, read, _ in before)
+
+
+def _is_made_of_text(blocks: Blocks, n: int, anchor: str) -> bool:
+    """Whether the id of a block is made of the heading that it begins with, or of the code."""
+    at, text, *_ = blocks.lines[blocks.starts[n]]
+    return is_slug(anchor, text, is_heading=blocks.tags[at] in HEADINGS or blocks.tags[at] == "dt")
 
 
 def comments_of_code(names: Sequence[str], starts: Sequence[int], headings: Sequence[int]) -> frozenset[int]:
