@@ -299,6 +299,9 @@ def _is_dense(blocks: Blocks, n: int, tables: "_Tables", held: "Mapping[int, _Am
     if _wraps_one(blocks, n) or blocks.is_grid(blocks.parents[n]):
         return False  # the one, or the whole grid, is judged
     first = blocks.starts[n]
+    at, text, *_ = blocks.lines[first]
+    if blocks.tags[at] in HEADINGS and len(text) == size:
+        return False  # what wraps a heading alone, of an entry of a list
     if _is_titled(blocks, n, first):
         return False
     is_list = blocks.tags[n] in {"ul", "ol", "dl", "table"}

@@ -300,6 +300,17 @@ MATHJAX = "<script src=https://cdn.test/npm/mathjax@3/es5/tex-mml-chtml.js></scr
             id="headings of comments go with these",
         ),
         pytest.param(
+            "<main>"
+            + "".join(
+                f"<article><header class=entry-header><h2 class=entry-title><a href=/{n}>Number {n}</a></h2></header>"
+                f"<div class=entry-content><p>{SENTENCE}</div></article>"
+                for n in (1, 2)
+            )
+            + "</main>",
+            f"Number 1\n{SENTENCE}\nNumber 2\n{SENTENCE.strip()}",
+            id="titles of entries that lead to these",
+        ),
+        pytest.param(
             f"<header id=title-block-header><h1 class=title>Silos</h1><p class=author>Ada</header><p>{SENTENCE}",
             f"Silos\n{SENTENCE}",
             id="a title in a header, and no main part",
