@@ -24,12 +24,15 @@ from dataclasses import dataclass, field
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
+from zlib import crc32
 
 NETWORKS = "127.0.0.0/8"
 PATIENCE_S = 30.0
 _STAMPED = 35  # SO_TIMESTAMPNS, which the socket module has no name for
 
-_numbers = itertools.count(os.getpid() % 250 * 250)
+_PORT = 18_080
+_ADDRESSES = 64 * 250 * 250
+_taken: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,12 +143,18 @@ class Web:
         self.sites: list[Site] = []
 
     def site(self, *, beside: Site | None = None, port: int = 0) -> Site:
-        """A new host, on a port of your choice or any; or another origin (port) of the same host."""
-        number = next(_numbers)
-        address = (
-            beside.host if beside else f"127.{128 + number // 62500 % 64}.{number // 250 % 250}.{number % 250 + 2}"
-        )
-        made = Site(address, port)
+        """A new host, on a port of your choice or any; or another origin (port) of the same host.
+
+        The test's name says which, where nobody else listens there: what Tiptoe draws by a URL's hash, such as the
+        order of links of one worth, is drawn alike in each run.
+        """
+        address = beside.host if beside else _address()
+        try:
+            made = Site(address, port or _PORT + sum(site.host == address for site in self.sites))
+        except OSError:
+            if port:
+                raise
+            made = Site(address)
         self.sites.append(made)
         return made
 
@@ -163,6 +172,18 @@ class Web:
         for site in self.sites:
             if not site.stopped.is_set():
                 site.close()
+
+
+def _address() -> str:
+    """One that nobody in this process had before."""
+    test = os.environ.get("PYTEST_CURRENT_TEST", str(os.getpid())).rpartition(" (")[0]
+    for number in itertools.count(crc32(test.encode())):
+        number %= _ADDRESSES
+        address = f"127.{128 + number // 62500}.{number // 250 % 250}.{number % 250 + 2}"
+        if address not in _taken:
+            break
+    _taken.add(address)
+    return address
 
 
 class _Server(ThreadingHTTPServer):

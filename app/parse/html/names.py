@@ -81,7 +81,7 @@ def is_around(blocks: Blocks, n: int, *, is_needed: bool) -> bool:
     """
     if (said := of(blocks.names[n])) is None:
         return False
-    is_heading, (first, text, linked, *_) = blocks.tags[n] in HEADINGS, blocks.lines[blocks.starts[n]]
+    is_heading, (first, text, *_) = blocks.tags[n] in HEADINGS, blocks.lines[blocks.starts[n]]
     is_header = is_heading or (blocks.tags[first] in HEADINGS and len(text) == blocks.sizes[n])
     verdict = said.by_class if said.by_class == SURE or not is_header else NONE
     if said.by_id > said.by_class and not is_heading and not _is_made_of_text(blocks, n, said.anchor):
