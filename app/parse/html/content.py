@@ -120,7 +120,7 @@ def _drop_hollow(blocks: Blocks, keep: list[bool], within: range) -> None:
     found = [
         n
         for n in within
-        if keep[n] and blocks.headed[n] and blocks.names[n] and names.is_around(blocks, n, is_needed=True)
+        if keep[n] and blocks.headed[n] and (said := names.of(blocks.names[n])) and said.by_class == names.SURE
     ]
     if not found:
         return

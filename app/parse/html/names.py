@@ -111,7 +111,8 @@ def _is_lone_comment(blocks: Blocks, n: int) -> bool:
 def _is_made_of_text(blocks: Blocks, n: int, anchor: str) -> bool:
     """Whether the id of a block is made of the heading that it begins with, or of the code."""
     at, text, *_ = blocks.lines[blocks.starts[n]]
-    return is_slug(anchor, text, is_heading=blocks.tags[at] in HEADINGS or blocks.tags[at] == "dt")
+    is_heading = blocks.tags[at] in HEADINGS or blocks.tags[at] in ("dt", "caption") or blocks.names[at] == "title"
+    return is_slug(anchor, text, is_heading=is_heading)
 
 
 def comments_of_code(names: Sequence[str], starts: Sequence[int], headings: Sequence[int]) -> frozenset[int]:
