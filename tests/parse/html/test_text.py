@@ -300,7 +300,8 @@ MATHJAX = "<script src=https://cdn.test/npm/mathjax@3/es5/tex-mml-chtml.js></scr
             id="headings of comments go with these",
         ),
         pytest.param(
-            f"<main><p>{SENTENCE}<p>{SENTENCE}<div id=stat-subscription><h2>stat_subscription</h2><div class=table id=STAT-SUBSCRIPTION>"
+            f"<main><p>{SENTENCE}<p>{SENTENCE}<div id=stat-subscription><h2>stat_subscription</h2>"
+            f"<div class=table id=STAT-SUBSCRIPTION>"
             f"<p class=title>Table 2. stat_subscription<table><tr><th>Column<tr><td>{SENTENCE}</table></div></div></main>",
             f"{SENTENCE}\n{SENTENCE}\nstat_subscription\nTable 2. stat_subscription\nColumn\n{SENTENCE.strip()}",
             id="a table whose id is its title (PostgreSQL)",
