@@ -98,6 +98,8 @@ def _served() -> Iterator[list[Site]]:
 def url(services: Services) -> str:
     """A database with what the dump holds, where it has always been."""
     with psycopg.connect(services.database_url, autocommit=True) as connection:
+        # A part of this file may have run in this process before: pytest-xdist takes tests from one that has many left.
+        connection.execute("DROP DATABASE IF EXISTS halfway WITH (FORCE)")
         connection.execute("CREATE DATABASE halfway STRATEGY file_copy")
     url = re.sub(r"/[^/?]*(\?|$)", r"/halfway\1", services.database_url)
     with psycopg.connect(url) as connection:
