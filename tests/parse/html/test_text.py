@@ -293,10 +293,10 @@ MATHJAX = "<script src=https://cdn.test/npm/mathjax@3/es5/tex-mml-chtml.js></scr
         ),
         pytest.param("<pre>a b c d e f<i class=ln>7</i></pre>", "a b c d e f", id="of one line"),
         pytest.param(
-            f"<article><h1>T</h1><p>{SENTENCE} {SENTENCE}</article><div id=comments class=comments-area>"
+            f"<div><h1>T</h1><p>{SENTENCE} {SENTENCE}<p>{SENTENCE}</div><div id=comments class=comments-area>"
             f"<h2>2 comments</h2><ol class=comment-list><li class=comment><p>{SENTENCE}<li class=comment><p>{SENTENCE}"
             "</ol><div id=respond><h2>Leave a comment</h2></div></div>",
-            f"T\n{SENTENCE}{SENTENCE.strip()}",
+            f"T\n{SENTENCE}{SENTENCE}\n{SENTENCE.strip()}",
             id="headings of comments go with these",
         ),
         pytest.param(
