@@ -129,7 +129,7 @@ def _drop_hollow(blocks: Blocks, keep: list[bool], within: range) -> None:
         left[at] += prose * keep[at]
     _with_inner(blocks, left)
     for n in found:
-        if not left[n]:
+        if keep[n] and not left[n]:  # not one in another that went: that would be quadratic where they nest
             end = _end(blocks, n)
             keep[n:end] = [False] * (end - n)
 

@@ -32,7 +32,7 @@ _SKIPS = etree.XPath(
 )
 # Of a link behind a heading, or in it, by which its section is edited: `mw-editsection`, `edit-link`.
 _EDITS = re.compile(r"(?<![a-z])edit(?:[-_]?(?:section|link|button|icon))?(?![a-z])", re.IGNORECASE)
-_MOST_EDITS_CHARS = 100
+_MOST_EDITS_CHARS, _MOST_EDITS_TEXTS = 200, 20  # as they are written
 _FIRST_NUMBER = 6  # elements of a pre: the first number is one of them
 _MOST_READ = 4  # times the text of a pre
 _DOCUMENT = ("html", "body")
@@ -267,9 +267,10 @@ def _unlink(heading: Element, title: str) -> None:
 
 def _drop_edits(heading: Element) -> None:
     """Empty what is there to edit the section of a heading: a part of it, or what stands behind it."""
-    parts = list(filter(_is_for_editing, heading))
-    if parts and len(fold(_all_text(heading))) > len(fold(" ".join(map(_all_text, parts)))):
-        _empty(parts)
+    if parts := set(filter(_is_for_editing, heading)):
+        beside = [heading.text, *(each.tail for each in heading)]
+        if any(map(fold, beside)) or any(each not in parts and _holds_a_word(each) for each in heading):
+            _empty(parts)
     behind = heading.getnext()
     if behind is not None and _is_for_editing(behind):
         _empty([behind])
@@ -282,12 +283,16 @@ def _empty(elements: Iterable[Element]) -> None:
 
 
 def _is_for_editing(part: Element) -> bool:
-    return (
-        part.tag in ("a", "span", "small")
-        and _EDITS.search(part.get("class") or "") is not None
-        and next(part.iter("a"), None) is not None
-        and len(fold(_all_text(part))) <= _MOST_EDITS_CHARS
-    )
+    if part.tag not in ("a", "span", "small") or not _EDITS.search(part.get("class") or ""):
+        return False
+    texts = list(islice(part.itertext(), _MOST_EDITS_TEXTS + 1))  # no more is read: what is around them may nest
+    is_short = len(texts) <= _MOST_EDITS_TEXTS and sum(map(len, texts)) <= _MOST_EDITS_CHARS
+    return is_short and next(part.iter("a"), None) is not None
+
+
+def _holds_a_word(element: Element) -> bool:
+    """Whether an element holds a word. No more is read than up to it: elements may nest."""
+    return next(filter(str.strip, element.itertext()), None) is not None
 
 
 def _names_of(heading: Element) -> set[str | None]:

@@ -68,6 +68,12 @@ def read(markup: str) -> str:
             id="no links to edit a section",
         ),
         pytest.param(
+            f"<h2>T</h2><span class=edit><a href=/e>{'word ' * 41}</a></span><h2>U<span class=edit>"
+            f"{'<b>a</b>' * 20}<a href=/e>b</a></span></h2>",
+            f"T\n{('word ' * 41).strip()}\nU{'a' * 20}b",
+            id="nor what is more than a link to do so",
+        ),
+        pytest.param(
             "<main><h1>T</h1><a class=mw-jump-link href=#n>Jump to navigation</a><a class=skip-link href=#m>Skip</a>"
             "<p>a <a class=skip href=/next>b</a>",
             "T\na b",
